@@ -1,0 +1,66 @@
+# `make` lists the targets. All tools run from .venv, which is made and kept up to date as needed.
+# make PYTHON=python3.13 …  chooses the interpreter; make test ARGS='-k cohort' and make bench ARGS=… pass arguments on.
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help venv demo test verify lint format types layers generated bench clean FORCE
+unexport PYTHONHOME PYTHONPATH
+
+BIN := .venv/bin
+STAMP := .venv/.stamp
+TYPED := $(wildcard kueue_dqo orchestrator providers tests bench)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+
+# FORCE comes from `check` where .venv is unusable, whatever the age of the stamp.
+$(STAMP): pyproject.toml requirements-dev.txt scripts/setup-venv.sh $(shell PYTHON="$(PYTHON)" sh scripts/setup-venv.sh check)
+	@sh scripts/setup-venv.sh build
+
+venv: $(STAMP) ## make .venv, or bring it up to date
+	@echo 'venv: .venv is ready'
+
+demo: $(STAMP) ## plan every example
+	@set -e; for folder in examples/*/; do \
+	  folder=$${folder%/}; \
+	  [ -d "$$folder" ] || { echo 'demo: no folder in examples/' >&2; exit 1; }; \
+	  printf '\n== %s\n\n' "$$folder"; \
+	  $(BIN)/dqo plan -f "$$folder"; \
+	done
+
+verify: lint types layers generated test ## everything that must pass before a change is merged
+
+lint: $(STAMP) ## style: ruff check, ruff format
+	@echo 'lint: ruff check, ruff format --check'
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+
+format: $(STAMP) ## rewrite: import order, layout
+	@echo 'format: ruff'
+	@$(BIN)/ruff check --quiet --select I --fix .
+	@$(BIN)/ruff format --quiet .
+
+types: $(STAMP) ## types: mypy
+	@echo 'types: mypy $(TYPED)'
+	@$(BIN)/mypy --no-error-summary $(TYPED)
+
+layers: $(STAMP) ## who imports whom: import-linter
+	@echo 'layers: lint-imports'
+	@report=$$($(BIN)/lint-imports --no-logo 2>&1) || { printf '%s\n' "$$report"; exit 1; }
+
+generated: $(STAMP) ## generated files are what the generator writes
+	@echo 'generated: scripts/generate.py --check'
+	@$(BIN)/python scripts/generate.py --check
+
+test: $(STAMP) ## tests: pytest
+	@echo 'test: pytest'
+	@$(BIN)/pytest $(ARGS)
+
+bench: $(STAMP) ## measure
+	@$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove .venv, caches and builds
+	@echo 'clean: .venv, caches, builds'
+	@rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

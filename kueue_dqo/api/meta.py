@@ -1,0 +1,64 @@
+"""What every object carries: its group and kind, its metadata, its conditions."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+KUEUE_GROUP: Final = "kueue.x-k8s.io"
+OUR_GROUP: Final = "kueue-dqo.dev"
+
+
+class ObjectKey(NamedTuple):
+    """Kind and name of a cluster-scoped object."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        """`Kind/name`, as messages name the object."""
+        return f"{self.kind}/{self.name}"
+
+
+class ManagedFields(msgspec.Struct, frozen=True, rename="camel"):
+    """Which fields a manager owns (`metadata.managedFields[]`)."""
+
+    manager: str = ""
+    operation: str = ""
+    subresource: str = ""
+    fields_v1: dict[str, Any] | None = None
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """Metadata, as far as the suite reads it. A manifest from git lacks what the API server fills in."""
+
+    name: str
+    uid: str = ""
+    generation: int | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    annotations: dict[str, str] = {}
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A standard condition. `status` is True, False or Unknown."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    last_transition_time: str | None = None
+
+
+def find_condition(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
+    """The condition of that type, or None."""
+    return next((condition for condition in conditions if condition.type == kind), None)
+
+
+def condition_is(conditions: tuple[Condition, ...], kind: str, status: str) -> bool:
+    """Whether the condition of that type is there and has that status; an absent one has none."""
+    condition = find_condition(conditions, kind)
+    return condition is not None and condition.status == status

@@ -1,0 +1,257 @@
+"""From what a manifest or the API server holds to typed objects.
+
+Decoding is partial: fields that the suite does not use are passed over. What it uses is checked whole, and a problem
+names its field, the value found there and what is wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from kueue_dqo.api import core, dqo, kueue, parameters
+from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
+from kueue_dqo.api.quantity import Quantity, QuantityError
+from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup
+from kueue_dqo.api.validation import FieldProblem, problems_of, problems_of_groups
+
+T = TypeVar("T")
+
+V1BETA1: Final = "v1beta1"
+
+
+class KnownKind(NamedTuple):
+    """A kind that the suite reads: its group, the versions understood, and the type it is decoded to."""
+
+    group: str
+    kind: str
+    versions: tuple[str, ...]
+    type: type[msgspec.Struct]
+
+
+KNOWN_KINDS: Final = (
+    KnownKind("", core.NODE, ("v1",), core.Node),
+    KnownKind(KUEUE_GROUP, kueue.RESOURCE_FLAVOR, ("v1beta2", V1BETA1), kueue.ResourceFlavor),
+    KnownKind(KUEUE_GROUP, kueue.CLUSTER_QUEUE, ("v1beta2", V1BETA1), kueue.ClusterQueue),
+    KnownKind(KUEUE_GROUP, kueue.COHORT, ("v1beta2", V1BETA1), kueue.Cohort),
+    KnownKind(KUEUE_GROUP, kueue.ADMISSION_CHECK, ("v1beta2", V1BETA1), kueue.AdmissionCheck),
+    KnownKind(KUEUE_GROUP, dqo.CAPACITY_PROVIDER, ("v1alpha1",), dqo.CapacityProvider),
+    KnownKind(KUEUE_GROUP, dqo.DYNAMIC_QUOTA_ORCHESTRATOR, ("v1alpha1",), dqo.DynamicQuotaOrchestrator),
+    KnownKind(OUR_GROUP, parameters.NODE_INVENTORY_PARAMETERS, ("v1alpha1",), parameters.NodeInventoryParameters),
+    KnownKind(OUR_GROUP, parameters.COMPOSITE_PARAMETERS, ("v1alpha1",), parameters.CompositeParameters),
+)
+_BY_GROUP_AND_KIND: Final = {(known.group, known.kind): known for known in KNOWN_KINDS}
+
+
+class ObjectInvalid(ValueError):
+    """An object cannot be used as it is."""
+
+    def __init__(self, problems: tuple[FieldProblem, ...]) -> None:
+        """Takes at least one problem."""
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+class Decoded(NamedTuple):
+    """An object, and what its author should know about the way it is written."""
+
+    object: Any
+    notices: tuple[FieldProblem, ...] = ()
+
+
+def known_kind(api_version: str, kind: str) -> KnownKind | None:
+    """The kind that the two fields name, None for one that the suite does not read.
+
+    Raises:
+        ObjectInvalid: the kind is read, but not in this version.
+    """
+    group, _, version = api_version.rpartition("/")
+    known = _BY_GROUP_AND_KIND.get((group, kind))
+    if known is not None and version not in known.versions:
+        readable = " or ".join(f"{group}/{each}" if group else each for each in known.versions)
+        raise ObjectInvalid((FieldProblem("apiVersion", f"{api_version!r} of {kind} is not read; {readable} is"),))
+    return known
+
+
+def decode_json(known: KnownKind, version: str, raw: bytes | msgspec.Raw) -> Decoded:
+    """The object in a piece of JSON. Raises ObjectInvalid, and msgspec.DecodeError for what is no JSON."""
+    try:
+        obj = msgspec.json.decode(raw, type=known.type, dec_hook=_decode_quantity)
+    except msgspec.ValidationError:
+        # The careful way knows null fields and can say what is wrong where.
+        return decode(known, version, msgspec.json.decode(raw))
+    return _checked(obj, version, ())
+
+
+def decode(known: KnownKind, version: str, plain: object) -> Decoded:
+    """The object in plain dicts, lists and scalars. Raises ObjectInvalid."""
+    plain = _without_nulls(plain)
+    obj = _converted(plain, known.type)
+    floats = tuple(_float_notices(plain, "")) if known.group == KUEUE_GROUP else ()
+    return _checked(obj, version, floats)
+
+
+def decode_groups(text: str) -> tuple[ResourceGroup, ...]:
+    """Resource groups from JSON text, such as an annotation's. Raises ValueError."""
+    groups = _decode_text(text, tuple[ResourceGroup, ...])
+    return _unless_problems(groups, problems_of_groups("resourceGroups", groups))
+
+
+def decode_quotas(text: str) -> EffectiveQuotas:
+    """Effective quotas from JSON text, such as an annotation's. Raises ValueError."""
+    quotas = _decode_text(text, EffectiveQuotas)
+    return _unless_problems(quotas, problems_of_groups("resourceGroups", quotas.resource_groups))
+
+
+def to_manifest(obj: object) -> Any:
+    """Plain dicts, lists and scalars as a manifest has them: absent fields left out, quantities in canonical form."""
+    return _without_nulls(msgspec.to_builtins(obj, enc_hook=_encode_quantity))
+
+
+def _checked(obj: Any, version: str, notices: tuple[FieldProblem, ...]) -> Decoded:
+    if isinstance(obj, kueue.ClusterQueue):
+        obj, foreign = _with_parent_of_version(obj, version)
+        notices += foreign
+    return Decoded(_unless_problems(obj, problems_of(obj)), notices)
+
+
+def _unless_problems(obj: T, found: Iterable[FieldProblem]) -> T:
+    problems = tuple(found)
+    if problems:
+        raise ObjectInvalid(problems)
+    return obj
+
+
+def _decode_text(text: str, wanted: type[T]) -> T:
+    plain = _without_nulls(msgspec.json.decode(text))
+    return _converted(plain, wanted)
+
+
+def _converted(plain: object, wanted: type[T]) -> T:
+    try:
+        return msgspec.convert(plain, wanted, dec_hook=_decode_quantity)
+    except msgspec.ValidationError as error:
+        raise ObjectInvalid((_explained(str(error), plain),)) from error
+
+
+def _with_parent_of_version(
+    queue: kueue.ClusterQueue, version: str
+) -> tuple[kueue.ClusterQueue, tuple[FieldProblem, ...]]:
+    """v1beta1 calls the parent `cohort`, v1beta2 `cohortName`; the API server drops the other version's field."""
+    spec = queue.spec
+    mine, other, value = ("cohort", "cohortName", spec.cohort_name)
+    parent = spec.cohort
+    if version != V1BETA1:
+        mine, other, value = ("cohortName", "cohort", spec.cohort)
+        parent = spec.cohort_name
+    notices: tuple[FieldProblem, ...] = ()
+    if value:
+        notices = (FieldProblem(f"spec.{other}", f"{value!r} is ignored: {version} calls this field spec.{mine}"),)
+    if parent == spec.cohort_name:
+        return queue, notices
+    return msgspec.structs.replace(queue, spec=msgspec.structs.replace(spec, cohort_name=parent)), notices
+
+
+def _decode_quantity(wanted: type, value: object) -> object:
+    if wanted is Quantity:
+        return Quantity.of(value)
+    raise TypeError(wanted)
+
+
+def _encode_quantity(value: object) -> str:
+    if isinstance(value, Quantity):
+        return str(value)
+    raise TypeError(value)
+
+
+def _without_nulls(plain: object) -> object:
+    """The API server takes a null field for an absent one."""
+    if isinstance(plain, dict):
+        return {key: _without_nulls(value) for key, value in plain.items() if value is not None}
+    if isinstance(plain, list | tuple):
+        return [_without_nulls(value) for value in plain]
+    return plain
+
+
+def _float_notices(plain: object, field: str) -> Iterator[FieldProblem]:
+    if isinstance(plain, dict):
+        for key, value in plain.items():
+            yield from _float_notices(value, f"{field}.{key}" if field else str(key))
+    elif isinstance(plain, list):
+        for index, value in enumerate(plain):
+            yield from _float_notices(value, f"{field}[{index}]")
+    elif isinstance(plain, float):
+        yield FieldProblem(field, f'{plain!r} has to be quoted ("{plain!r}") before an API server takes it')
+
+
+# --- what went wrong, in words -------------------------------------------------------------------------------------
+
+_TYPE_NAMES: Final = {
+    "str": "a string",
+    "int": "an integer",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "float": "a number with a fraction",
+    "null": "nothing",
+}
+_PATH_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_SHOWN_VALUE: Final = 60
+
+
+def _explained(message: str, plain: object) -> FieldProblem:
+    """msgspec's message (`Expected …, got … - at `$.path``) as a field of the object, its value and what is wanted."""
+    text, _, path = message.rpartition(" - at `$")
+    text = text or message
+    field, value = _located(path.rstrip("`"), plain)
+    missing = re.fullmatch(r"Object missing required field `(.+)`", text)
+    if missing:
+        return FieldProblem(_joined(field, missing[1]), "is required and missing")
+    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", text)
+    if unknown:
+        return FieldProblem(_joined(field, unknown[1]), "is no field of this kind: see its name and its place")
+    mismatch = re.fullmatch(r"Expected `(.+?)`(?:, got `(.+)`)?", text)
+    if mismatch:
+        wanted = " or ".join(_TYPE_NAMES.get(each, each) for each in mismatch[1].split(" | ") if each != "null")
+        found = _TYPE_NAMES.get(mismatch[2] or "", mismatch[2] or "something else")
+        hint = ": quote it" if wanted == "a string" and isinstance(value, int | float) else ""
+        return FieldProblem(field or "the document", f"{_shown(value)} is {found}; {wanted} is wanted{hint}")
+    return FieldProblem(field or "the document", text)
+
+
+def _joined(field: str, name: str) -> str:
+    return f"{field}.{name}" if field else name
+
+
+def _located(path: str, plain: object) -> tuple[str, object]:
+    """The path in dots and brackets, and the value there; `[...]` is resolved to the entry that does not decode."""
+    field, value = "", plain
+    for name, index, _ in _PATH_STEP.findall(path):
+        if name:
+            field = _joined(field, name)
+            value = value.get(name) if isinstance(value, dict) else None
+        elif index:
+            field = f"{field}[{index}]"
+            value = value[int(index)] if isinstance(value, list) else None
+        elif isinstance(value, dict):
+            key = next((key for key, each in value.items() if not _decodes(each)), "…")
+            field, value = f"{field}[{key}]", value.get(key)
+    return field, value
+
+
+def _decodes(value: object) -> bool:
+    if not isinstance(value, str | int | float):
+        return False
+    try:
+        Quantity.of(value)
+    except QuantityError:
+        return False
+    return True
+
+
+def _shown(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"

@@ -1,0 +1,84 @@
+"""The entry point of `dqo` and `kubectl-dqo`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Final
+
+import click
+
+from kueue_dqo import __version__
+from kueue_dqo.cli.errors import EXIT_ERROR, CommandError
+
+_COMMANDS: Final = {
+    "plan": ("kueue_dqo.cli.plan.command:plan", "Show what Dynamic Quota Orchestration would do, before it does it."),
+}
+"""Name → (where the command is, what it is for). The code of a command is imported when it is called."""
+
+
+class _LazyGroup(click.Group):
+    """A group that knows the names of its commands and imports one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dqo")
+def dqo() -> None:
+    """Quotas that follow capacity, for Kueue's Dynamic Quota Orchestration."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command and exits: 0, 1 for any error, and what `dqo plan --help` says of its own codes."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Runs the command and returns its exit code. No traceback reaches a user for what a user can bring about."""
+    try:
+        code = dqo.main(args=arguments, prog_name="dqo", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return EXIT_ERROR
+    except CommandError as error:
+        click.echo(f"Error: {error}", err=True)
+        return EXIT_ERROR
+    except BrokenPipeError:
+        _close_standard_output()
+        click.echo("Error: standard output was closed before all was written", err=True)
+        return EXIT_ERROR
+    except OSError as error:
+        # What is left of the operating system's refusals, such as a full disk behind standard output.
+        _close_standard_output()
+        click.echo(f"Error: {error}", err=True)
+        return EXIT_ERROR
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted", err=True)
+        return EXIT_ERROR
+    return code if isinstance(code, int) else 0
+
+
+def _close_standard_output() -> None:
+    """Keeps the interpreter from flushing into a closed pipe at its exit, which would print a second error."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)

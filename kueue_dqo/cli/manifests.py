@@ -1,0 +1,241 @@
+"""Reads manifests: files, folders, standard input.
+
+Every object is decoded and checked, and every problem names its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.quantity import Quantity
+from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind
+from kueue_dqo.api.wording import counted
+from kueue_dqo.cli.documents import DocumentError, documents
+from kueue_dqo.cli.errors import CommandError
+
+STANDARD_INPUT: Final = "-"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_PROBLEMS_SHOWN: Final = 20
+_USUAL_HEAD: Final = re.compile(
+    rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"metadata"\s*:'
+)
+
+
+class Place(NamedTuple):
+    """Where an object stands: file, document, item of a List."""
+
+    file: str
+    document: int
+    line: int | None = None
+    item: int | None = None
+
+    def __str__(self) -> str:
+        """`queues.yaml, document 2 (line 14), item 3`."""
+        line = f" (line {self.line})" if self.line is not None else ""
+        item = f", item {self.item}" if self.item is not None else ""
+        return f"{self.file}, document {self.document}{line}{item}"
+
+
+@dataclass(slots=True)
+class Manifests:
+    """The objects that were read, by kind and name, and what there is to say about the reading."""
+
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    places: dict[ObjectKey, Place] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    notices: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> Mapping[str, Any]:
+        """The objects of one kind by name."""
+        return self.objects.get(kind, {})
+
+    def add(self, kind: str, obj: Any, place: Place) -> None:
+        """Takes an object, and refuses a second one of the same name."""
+        key = ObjectKey(kind, obj.metadata.name)
+        if key in self.places:
+            self.problems.append(f"{place}: {key} stands twice, first in {self.places[key]}: keep one of them")
+            return
+        self.places[key] = place
+        self.objects.setdefault(kind, {})[key.name] = obj
+
+
+def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
+    """Reads everything under the paths.
+
+    Raises:
+        CommandError: a path cannot be read, or something in it is wrong; the message lists every problem.
+    """
+    manifests = Manifests()
+    for path in _files(paths):
+        name = "standard input" if path == STANDARD_INPUT else path
+        try:
+            data = _content(path, max_bytes)
+            for document in documents(data, is_json=path.endswith(".json")):
+                _take(manifests, document.content, Place(name, document.number, document.line))
+        except DocumentError as error:
+            manifests.problems.append(f"{name} {error}")
+        except OSError as error:
+            manifests.problems.append(f"{name} cannot be read: {error.strerror or error}")
+    if manifests.problems:
+        raise CommandError(_all_problems(manifests.problems))
+    if not manifests.places:
+        msg = f"no object that dqo reads in {', '.join(paths)}{_skipped_note(manifests.skipped)}"
+        raise CommandError(msg)
+    return manifests
+
+
+def skipped_text(skipped: Counter[str]) -> str:
+    """`2 objects of kinds that dqo does not read: 1 Job (batch/v1), 1 Pod (v1)`."""
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+    return f"{counted(skipped.total(), 'object')} of kinds that dqo does not read: {listed}"
+
+
+def _skipped_note(skipped: Counter[str]) -> str:
+    return f"; skipped {skipped_text(skipped)}" if skipped else ""
+
+
+def _all_problems(problems: list[str]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    shown = problems[:_PROBLEMS_SHOWN]
+    if len(problems) > len(shown):
+        shown.append(f"and {len(problems) - len(shown)} more")
+    return "\n  ".join([f"{len(problems)} problems in the manifests:", *shown])
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def _files(paths: tuple[str, ...]) -> Iterator[str]:
+    """Each file once, those of a folder by name. Hidden folders and files of other endings are passed over."""
+    seen: set[str] = set()
+    for path in paths:
+        found = [path]
+        if path != STANDARD_INPUT and Path(path).is_dir():
+            found = sorted(_in_folder(path))
+            if not found:
+                msg = f"{path} holds no file that ends in {', '.join(_SUFFIXES)}"
+                raise CommandError(msg)
+        for file in found:
+            identity = file if file == STANDARD_INPUT else str(Path(file).resolve())
+            if identity not in seen:
+                seen.add(identity)
+                yield file
+
+
+def _in_folder(folder: str) -> Iterator[str]:
+    def refuse(error: OSError) -> None:
+        msg = f"{error.filename} cannot be read: {error.strerror}"
+        raise CommandError(msg) from error
+
+    for root, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if name.endswith(_SUFFIXES) and not name.startswith("."):
+                yield str(Path(root) / name)
+
+
+def _content(path: str, max_bytes: Quantity) -> bytes:
+    """The whole file; one above the limit is refused before it fills the memory."""
+    limit = max_bytes.nanos // Quantity.of(1).nanos
+    if path == STANDARD_INPUT:
+        data = sys.stdin.buffer.read(limit + 1)
+    else:
+        with Path(path).open("rb") as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_size > limit:
+                raise DocumentError(_too_large(max_bytes, status.st_size))
+            data = file.read(limit + 1)
+    if len(data) > limit:
+        raise DocumentError(_too_large(max_bytes, None))
+    return data
+
+
+def _too_large(max_bytes: Quantity, size: int | None) -> str:
+    has = f"has {size} bytes, more" if size is not None else "is larger"
+    return f"{has} than the limit of {max_bytes}: raise --max-file-size"
+
+
+# --- objects -------------------------------------------------------------------------------------------------------
+
+
+class _Head(msgspec.Struct):
+    api_version: Any = msgspec.field(name="apiVersion", default="")
+    kind: Any = ""
+    metadata: Any = None
+
+
+def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, str] | None = None) -> None:
+    """Takes one object, or each of a List. `default` is the type of items that do not name their own (typed Lists)."""
+    if not isinstance(content, dict | msgspec.Raw):
+        manifests.problems.append(f"{place}: is {_kind_of(content)}, no Kubernetes object")
+        return
+    api_version, kind = _type_of(content)
+    if default is not None:
+        api_version, kind = api_version or default[0], kind or default[1]
+    if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
+        manifests.problems.append(f"{place}: is no Kubernetes object: apiVersion and kind have to be strings")
+        return
+    if kind.endswith("List") and isinstance(content, dict) and isinstance(content.get("items"), list):
+        inner = None if (api_version, kind) == ("v1", "List") else (api_version, kind.removesuffix("List"))
+        for number, item in enumerate(content["items"], start=1):
+            _take(manifests, item, place._replace(item=number), inner)
+        return
+    try:
+        known = known_kind(api_version, kind)
+        if known is None:
+            manifests.skipped[f"{kind} ({api_version})"] += 1
+            return
+        version = api_version.rpartition("/")[2]
+        decoded = (
+            decode_json(known, version, content)
+            if isinstance(content, msgspec.Raw)
+            else decode(known, version, content)
+        )
+    except ObjectInvalid as error:
+        key = ObjectKey(kind, _name_of(content))
+        manifests.problems += [f"{place}: {key}: {problem}" for problem in error.problems]
+        return
+    key = ObjectKey(kind, decoded.object.metadata.name)
+    manifests.notices += [f"{place}: {key}: {notice}" for notice in decoded.notices]
+    manifests.add(kind, decoded.object, place)
+
+
+def _type_of(content: dict[str, Any] | msgspec.Raw) -> tuple[Any, Any]:
+    """apiVersion and kind; of undecoded JSON that begins as the API server writes it, without decoding it."""
+    if isinstance(content, dict):
+        return content.get("apiVersion", ""), content.get("kind", "")
+    usual = _USUAL_HEAD.match(memoryview(content))
+    if usual is not None:
+        return usual[1].decode(), usual[2].decode()
+    head = _head_of(content)
+    return head.api_version, head.kind
+
+
+def _name_of(content: dict[str, Any] | msgspec.Raw) -> str:
+    metadata = content.get("metadata") if isinstance(content, dict) else _head_of(content).metadata
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) and name else "(no name)"
+
+
+def _head_of(raw: msgspec.Raw) -> _Head:
+    try:
+        return msgspec.json.decode(raw, type=_Head)
+    except msgspec.ValidationError:
+        return _Head()  # a list or a scalar
+
+
+def _kind_of(content: object) -> str:
+    return "a list" if isinstance(content, list) else f"the value {str(content)[:60]!r}"

@@ -1,0 +1,1 @@
+"""`dqo plan`: what Dynamic Quota Orchestration would do, offline from manifests."""

@@ -1,0 +1,120 @@
+"""`dqo plan`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import click
+
+from kueue_dqo.api.quantity import Quantity, QuantityError
+from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED
+from kueue_dqo.cli.manifests import Manifests, read_manifests, skipped_text
+from kueue_dqo.cli.plan.computation import Plan, Road, make_plan
+from kueue_dqo.cli.plan.output import json_text, yaml_text
+from kueue_dqo.cli.plan.warnings import warnings
+
+_TABLE: Final = "table"
+
+
+class _Size(click.ParamType[Quantity]):
+    """A file size in bytes, written as a quantity."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Quantity:
+        if isinstance(value, Quantity):
+            return value
+        try:
+            size = Quantity.of(value)
+        except QuantityError as error:
+            self.fail(str(error), param, ctx)
+        if size < Quantity.of(1):
+            self.fail(f"{value!r} is no size: write at least 1 byte, such as 2Gi", param, ctx)
+        return size
+
+
+@click.command(short_help="Show what would happen, before it does.")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="PATH",
+    multiple=True,
+    help="A file, a folder (read with all below it), or - for standard input. May be repeated.",
+)
+@click.argument("more_files", metavar="[PATH]...", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice([_TABLE, "json", "yaml"]),
+    default=_TABLE,
+    show_default=True,
+    help="A table for a person, or a v1 List of the objects that would be written.",
+)
+@click.option(
+    "--road",
+    type=click.Choice([road.value for road in Road]),
+    default=Road.STATUS.value,
+    show_default=True,
+    help="Where quotas take effect: status.effectiveQuotas (Kueue 0.20), or spec.resourceGroups (any Kueue).",
+)
+@click.option(
+    "--detailed-exitcode",
+    is_flag=True,
+    help="Exit with 2 when something would change, 3 when some orchestrator cannot compute or distribute.",
+)
+@click.option(
+    "--max-file-size",
+    type=_Size(),
+    default="1Gi",
+    show_default=True,
+    help="Refuse to read a file larger than this.",
+)
+def plan(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    output: str,
+    road: str,
+    detailed_exitcode: bool,
+    max_file_size: Quantity,
+) -> int:
+    r"""Show what Dynamic Quota Orchestration would do, offline from manifests. Nothing is written.
+
+    Reads Nodes, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders, DynamicQuotaOrchestrators and parameter
+    objects, in YAML or JSON. A CapacityProvider of the node inventory that has no status is computed from the Nodes
+    beside it.
+
+    \b
+    Exit codes: 0 done; 1 an error, and nothing was planned;
+    with --detailed-exitcode also 2 and 3, as below.
+    """
+    if not files:
+        msg = "say what to plan from: -f PATH (a file, a folder, or - for standard input)"
+        raise click.UsageError(msg)
+    manifests = read_manifests(files + more_files, max_file_size)
+    planned = make_plan(manifests, Road(road))
+    if output == _TABLE:
+        from kueue_dqo.cli.plan.table import show  # rich is slow to import
+
+        show(planned, warnings(planned), notes(planned))
+    else:
+        for warning in warnings(planned):
+            click.echo(f"Warning: {warning}", err=True)
+        for note in notes(planned):
+            click.echo(f"Note: {note}", err=True)
+        sys.stdout.write(json_text(planned) if output == "json" else yaml_text(planned))
+    if not detailed_exitcode:
+        return 0
+    if not planned.all_work:
+        return EXIT_NOT_DISTRIBUTED
+    return EXIT_CHANGES if planned.has_changes else 0
+
+
+def notes(planned: Plan) -> list[str]:
+    """What was passed over, taken for granted, or written in a way that an API server would not take."""
+    manifests: Manifests = planned.manifests
+    found = list(planned.notes)
+    if manifests.skipped:
+        found.append(f"skipped {skipped_text(manifests.skipped)}")
+    return found + manifests.notices

@@ -1,0 +1,80 @@
+"""A plan as a v1 List of the objects that would be written, in JSON or YAML."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from kueue_dqo.api import dqo
+from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
+from kueue_dqo.api.meta import KUEUE_GROUP
+from kueue_dqo.api.scheme import to_manifest
+from kueue_dqo.cli.errors import CommandError
+from kueue_dqo.cli.plan.computation import Plan
+
+_DQO_VERSION: Final = f"{KUEUE_GROUP}/v1alpha1"
+_QUEUE_VERSION: Final = f"{KUEUE_GROUP}/v1beta2"
+
+
+def as_list(plan: Plan) -> dict[str, Any]:
+    """The providers that the plan computed, the orchestrators, the ClusterQueues and Cohorts that they keep.
+
+    Each with what would be written and nothing else; an object left alone is absent.
+    """
+    items = [
+        _object(
+            _DQO_VERSION,
+            dqo.CAPACITY_PROVIDER,
+            name,
+            {"status": to_manifest(plan.providers[name].status)},
+        )
+        for name in sorted(plan.computed_providers)
+    ]
+    items += [
+        _object(_DQO_VERSION, dqo.DYNAMIC_QUOTA_ORCHESTRATOR, name, {"status": to_manifest(outcome.status)})
+        for name, outcome in sorted(plan.outcomes.items())
+    ]
+    quotas = {key: each for outcome in plan.outcomes.values() for key, each in outcome.quotas.items()}
+    for kind in (CLUSTER_QUEUE, COHORT):
+        items += [
+            _object(_QUEUE_VERSION, kind, key.name, plan.road.written(plan.nodes[key], quotas[key]))
+            for key in sorted(quotas)
+            if key.kind == kind
+        ]
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def json_text(plan: Plan) -> str:
+    """The list as JSON."""
+    return json.dumps(as_list(plan), indent=2, ensure_ascii=False) + "\n"
+
+
+def yaml_text(plan: Plan) -> str:
+    """The list as YAML. Raises CommandError where PyYAML is not installed."""
+    try:
+        import yaml  # only those who want YAML need it
+    except ImportError as error:
+        msg = "YAML needs PyYAML: install kueue-dqo[cli], or use -o json"
+        raise CommandError(msg) from error
+
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # chosen at run time
+        def ignore_aliases(self, data: object) -> bool:
+            del data
+            return True
+
+    def string(dumper: Any, text: str) -> Any:
+        style = '"' if _LOOKS_LIKE_A_NUMBER.match(text) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, string)
+    return str(yaml.dump(as_list(plan), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120))
+
+
+_LOOKS_LIKE_A_NUMBER: Final = re.compile(r"[-+.]?[0-9]")
+"""Quoted, so that no reader takes `120e3` for a number."""
+
+
+def _object(api_version: str, kind: str, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"name": name, **fields.get("metadata", {})}
+    return {"apiVersion": api_version, "kind": kind, **fields, "metadata": metadata}

@@ -1,0 +1,198 @@
+"""What an admin should know before a plan is let happen. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from kueue_dqo.api import parameters
+from kueue_dqo.api.core import NODE, Node
+from kueue_dqo.api.kueue import (
+    ADMISSION_CHECK,
+    PROVISIONING_REQUEST_CONTROLLER,
+    RESOURCE_FLAVOR,
+    AdmissionCheck,
+    ClusterQueue,
+    ResourceFlavor,
+)
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
+from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
+from kueue_dqo.api.resources import FlavorResource
+from kueue_dqo.api.wording import some
+from kueue_dqo.cli.plan.computation import Plan, Road
+from orchestrator.compute import Outcome
+from orchestrator.enforcement.spec import APPLIED_QUOTAS
+
+KARPENTER_POOL: Final = "karpenter.sh/nodepool"
+"""The label that Karpenter puts on the nodes that it adds on demand."""
+
+
+def warnings(plan: Plan) -> list[str]:
+    """Every warning, the ones about losing quota first."""
+    found: list[str] = []
+    for name, outcome in sorted(plan.outcomes.items()):
+        found += _unreported(name, outcome, plan)
+    found += _over_quota(plan)
+    found += _without_nodes(plan)
+    found += _composites(plan)
+    found += _autoscaled(plan)
+    found += _other_road(plan)
+    found += _too_large(plan)
+    return found
+
+
+def _unreported(name: str, outcome: Outcome, plan: Plan) -> Iterator[str]:
+    """A resource that no provider reports, on an orchestrated flavor, is quota 0 for everybody who declares it."""
+    flavors = outcome.discovery.flavors or {}
+    losers: defaultdict[FlavorResource, list[ObjectKey]] = defaultdict(list)
+    for key in outcome.quotas:
+        for pair, quota in quotas_by_pair(plan.hierarchy.members[key].declared):
+            if pair.flavor in flavors and pair.resource not in flavors[pair.flavor] and quota.nominal_quota.nanos:
+                losers[pair].append(key)
+    for pair, keys in sorted(losers.items()):
+        yield (
+            f"{pair} becomes 0 for {some(keys)}: no provider of orchestrator {name} reports {pair.resource}, and "
+            f"it orchestrates flavor {pair.flavor}; have it reported, or give {pair.resource} a flavor of its own"
+        )
+
+
+def _over_quota(plan: Plan) -> Iterator[str]:
+    """Kueue evicts nobody because a quota fell, but what is above nominal counts as borrowed."""
+    for outcome in plan.outcomes.values():
+        for key, quotas in sorted(outcome.quotas.items()):
+            node = plan.nodes[key]
+            if not isinstance(node, ClusterQueue):
+                continue
+            planned = dict(quotas_by_pair(quotas.resource_groups))
+            for pair, total in _usage(node):
+                quota = planned.get(pair)
+                if quota is not None and total > quota.nominal_quota:
+                    yield _over_quota_text(key, pair, total, quota, has_siblings=bool(node.parent))
+
+
+def _usage(queue: ClusterQueue) -> Iterator[tuple[FlavorResource, Quantity]]:
+    """What its Workloads hold: reservations count against quota; usage stands in where there are none."""
+    for flavor in queue.status.flavors_reservation or queue.status.flavors_usage:
+        for resource in flavor.resources:
+            yield FlavorResource(flavor.name, resource.name), resource.total
+
+
+def _over_quota_text(
+    key: ObjectKey, pair: FlavorResource, total: Quantity, quota: ResourceQuota, *, has_siblings: bool
+) -> str:
+    over = Quantity(total.nanos - quota.nominal_quota.nanos, total.format)
+    consequence = (
+        f"the {over} above it count as borrowed, and queues of its cohort may reclaim them by preemption"
+        if has_siblings
+        else "nobody is evicted, and nothing more is admitted until usage has fallen"
+    )
+    return f"{key} uses {total} {pair}, its new quota is {quota.nominal_quota}: {consequence}"
+
+
+def _without_nodes(plan: Plan) -> Iterator[str]:
+    """Zero nodes are an answer, but seldom the one that was meant."""
+    nodes: Iterable[Node] = plan.manifests.of_kind(NODE).values()
+    flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
+    if plan.computed_providers and not nodes:
+        listed = ", ".join(sorted(plan.computed_providers))
+        yield f"there is no Node in the files: the capacity of {listed} is zero; add `kubectl get nodes -o json`"
+        return
+    for name in sorted(plan.computed_providers):
+        for flavor in plan.providers[name].flavor_names:
+            if flavor in flavors and not any(_matches(flavors[flavor], node) for node in nodes):
+                yield (
+                    f"no Node matches flavor {flavor} of CapacityProvider {name}: its capacity is zero; compare "
+                    "the flavor's nodeLabels with the labels of the nodes"
+                )
+
+
+def _composites(plan: Plan) -> Iterator[str]:
+    """A composite already holds its members' capacity: listing both counts it twice."""
+    composites: Mapping[str, parameters.CompositeParameters] = plan.manifests.of_kind(parameters.COMPOSITE_PARAMETERS)
+    for name, orchestrator in sorted(plan.orchestrators.items()):
+        listed = {entry.name for entry in orchestrator.spec.capacity_discovery.providers}
+        for provider_name in sorted(listed & plan.providers.keys()):
+            provider = plan.providers[provider_name]
+            ref = provider.spec.parameters
+            if provider.spec.controller_name != parameters.COMPOSITE_CONTROLLER or ref is None:
+                continue
+            members = composites[ref.name].spec.members if ref.name in composites else ()
+            for member in members:
+                if member.name in listed:
+                    yield (
+                        f"orchestrator {name} lists the composite {provider_name} and its member {member.name}: "
+                        f"the capacity of {member.name} counts twice; list only one of them"
+                    )
+
+
+def _autoscaled(plan: Plan) -> Iterator[str]:
+    """A quota made of the nodes that are there now blocks the scale-up that would bring more."""
+    from_nodes: set[str] = {
+        flavor
+        for provider in plan.providers.values()
+        if provider.spec.controller_name == parameters.NODE_INVENTORY_CONTROLLER
+        for flavor in provider.flavor_names
+    }
+    reasons: dict[str, str] = {}
+    checks: Mapping[str, AdmissionCheck] = plan.manifests.of_kind(ADMISSION_CHECK)
+    for outcome in plan.outcomes.values():
+        for key, quotas in sorted(outcome.quotas.items()):
+            node = plan.nodes[key]
+            if isinstance(node, ClusterQueue):
+                declared = {pair.flavor for pair, _ in quotas_by_pair(quotas.resource_groups)}
+                for flavor, check in _provisioning(node, declared, checks):
+                    reasons.setdefault(flavor, f"{key} uses AdmissionCheck {check} (a ProvisioningRequest)")
+    flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
+    for name in from_nodes & flavors.keys():
+        if KARPENTER_POOL in flavors[name].spec.node_labels or any(
+            KARPENTER_POOL in node.metadata.labels and _matches(flavors[name], node)
+            for node in plan.manifests.of_kind(NODE).values()
+        ):
+            reasons.setdefault(name, f"its nodes carry {KARPENTER_POOL}")
+    for flavor in sorted(from_nodes & reasons.keys()):
+        yield (
+            f"the quota of flavor {flavor} comes from nodes, and an autoscaler adds its nodes on demand "
+            f"({reasons[flavor]}): "
+            "such a quota blocks the scale-up; take the capacity from a ceiling (cloud quota, manual) instead"
+        )
+
+
+def _provisioning(
+    queue: ClusterQueue, declared: AbstractSet[str], checks: Mapping[str, AdmissionCheck]
+) -> Iterator[tuple[str, str]]:
+    rules = [(rule.name, rule.on_flavors) for rule in queue.spec.admission_checks_strategy.admission_checks]
+    rules += [(name, ()) for name in queue.spec.admission_checks]
+    for name, on_flavors in rules:
+        check = checks.get(name)
+        if check is not None and check.spec.controller_name == PROVISIONING_REQUEST_CONTROLLER:
+            for flavor in on_flavors or sorted(declared):
+                yield flavor, name
+
+
+def _other_road(plan: Plan) -> Iterator[str]:
+    if plan.road is not Road.STATUS:
+        return
+    marked = sorted(key for key, node in plan.nodes.items() if APPLIED_QUOTAS in node.metadata.annotations)
+    if marked:
+        yield (
+            f"{some(marked)}: the spec holds applied quotas, not declared ones (annotation {APPLIED_QUOTAS}), so these "
+            "shares are of the wrong numbers: plan with --road spec"
+        )
+
+
+def _too_large(plan: Plan) -> Iterator[str]:
+    for key, member in sorted(plan.hierarchy.members.items()):
+        for pair, quota in quotas_by_pair(member.declared):
+            if quota.nominal_quota.nanos > LARGEST_UNITS * NANOS:
+                yield (
+                    f"{key} declares {quota.nominal_quota} {pair}: Kueue reads any quantity above {LARGEST_UNITS} as "
+                    "that; "
+                    "its share here is of the number as written"
+                )
+
+
+def _matches(flavor: ResourceFlavor, node: Node) -> bool:
+    return flavor.spec.node_labels.items() <= node.metadata.labels.items()

@@ -1,0 +1,158 @@
+"""The spec road: quotas take effect through `spec.resourceGroups`, for a Kueue that does not know effective quotas.
+
+Two annotations keep the admin's declaration apart from our numbers: `declared-quotas` is what shares are computed from,
+`applied-quotas` what was last written and for which orchestrator. Where the spec differs from what was applied, an
+admin has edited it, and the differing fields, only these, become the declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from kueue_dqo.api.kueue import QuotaNode
+from kueue_dqo.api.meta import ObjectMeta
+from kueue_dqo.api.quotas import (
+    EffectiveQuotas,
+    FlavorQuotas,
+    ResourceGroup,
+    ResourceQuota,
+    quotas_by_pair,
+)
+from kueue_dqo.api.resources import FlavorResource
+from kueue_dqo.api.scheme import decode_groups, decode_quotas, to_manifest
+from orchestrator.members import Member
+
+DECLARED_QUOTAS: Final = "kueue-dqo.dev/declared-quotas"
+APPLIED_QUOTAS: Final = "kueue-dqo.dev/applied-quotas"
+FIELD_MANAGER: Final = "kueue-dqo-orchestrator"
+
+
+class DeclarationLost(ValueError):
+    """What the admin declared cannot be told from what was applied; the message says why and what to do."""
+
+
+def member_of(node: QuotaNode) -> Member:
+    """The ClusterQueue or Cohort as the computation sees it on this road.
+
+    Where the declaration is lost, the member carries the problem and its spec, and nothing may be written to it.
+    """
+    try:
+        declared, applied = _declaration(node)
+    except DeclarationLost as lost:
+        return Member(node.key, node.metadata.uid, node.parent, node.quotas, node.quotas, problem=str(lost))
+    return Member(
+        key=node.key,
+        uid=node.metadata.uid,
+        parent=node.parent,
+        declared=declared,
+        in_force=node.quotas,
+        owner=applied.orchestrator_ref if applied is not None else None,
+    )
+
+
+def written(node: QuotaNode, quotas: EffectiveQuotas) -> dict[str, Any]:
+    """The fields of the object that carry the quotas on this road: the spec and both annotations."""
+    return {
+        "metadata": {
+            "annotations": {
+                DECLARED_QUOTAS: _compact(member_of(node).declared),
+                APPLIED_QUOTAS: _compact(quotas),
+            }
+        },
+        "spec": {"resourceGroups": to_manifest(quotas.resource_groups)},
+    }
+
+
+def _declaration(node: QuotaNode) -> tuple[tuple[ResourceGroup, ...], EffectiveQuotas | None]:
+    annotations = node.metadata.annotations
+    declared_text, applied_text = annotations.get(DECLARED_QUOTAS), annotations.get(APPLIED_QUOTAS)
+    if applied_text is None and _owns_spec(node.metadata):
+        msg = (
+            f"the annotation {APPLIED_QUOTAS} is gone, while {FIELD_MANAGER} has written spec.resourceGroups: "
+            f"restore both annotations, or write the declared quotas into the spec under another field manager"
+        )
+        raise DeclarationLost(msg)
+    if applied_text is None:
+        return (node.quotas if declared_text is None else _decoded_groups(declared_text)), None
+    if declared_text is None:
+        msg = (
+            f"the annotation {DECLARED_QUOTAS} is gone, while {APPLIED_QUOTAS} is there: restore it, "
+            "or write the declared quotas into the spec and remove the other one too"
+        )
+        raise DeclarationLost(msg)
+    applied = _decoded_quotas(applied_text)
+    return _with_edits(node.quotas, applied.resource_groups, _decoded_groups(declared_text)), applied
+
+
+def _owns_spec(meta: ObjectMeta) -> bool:
+    return any(
+        entry.manager == FIELD_MANAGER and "f:resourceGroups" in ((entry.fields_v1 or {}).get("f:spec") or {})
+        for entry in meta.managed_fields
+    )
+
+
+def _decoded_groups(text: str) -> tuple[ResourceGroup, ...]:
+    try:
+        return decode_groups(text)
+    except ValueError as error:
+        msg = f"the annotation {DECLARED_QUOTAS} cannot be read: {error}"
+        raise DeclarationLost(msg) from error
+
+
+def _decoded_quotas(text: str) -> EffectiveQuotas:
+    try:
+        return decode_quotas(text)
+    except ValueError as error:
+        msg = f"the annotation {APPLIED_QUOTAS} cannot be read: {error}"
+        raise DeclarationLost(msg) from error
+
+
+def _with_edits(
+    spec: tuple[ResourceGroup, ...], applied: tuple[ResourceGroup, ...], declared: tuple[ResourceGroup, ...]
+) -> tuple[ResourceGroup, ...]:
+    """The declaration, with each field that somebody has changed in the spec since it was applied."""
+    if spec == applied:
+        return declared
+    applied_by_pair, declared_by_pair = dict(quotas_by_pair(applied)), dict(quotas_by_pair(declared))
+    return tuple(
+        ResourceGroup(
+            group.covered_resources,
+            tuple(
+                FlavorQuotas(
+                    flavor.name,
+                    tuple(
+                        _edited(FlavorResource(flavor.name, quota.name), quota, applied_by_pair, declared_by_pair)
+                        for quota in flavor.resources
+                    ),
+                )
+                for flavor in group.flavors
+            ),
+        )
+        for group in spec
+    )
+
+
+def _edited(
+    pair: FlavorResource,
+    quota: ResourceQuota,
+    applied: Mapping[FlavorResource, ResourceQuota],
+    declared: Mapping[FlavorResource, ResourceQuota],
+) -> ResourceQuota:
+    was, meant = applied.get(pair), declared.get(pair)
+    if was is None or meant is None:
+        return quota
+    return ResourceQuota(
+        name=quota.name,
+        nominal_quota=meant.nominal_quota if quota.nominal_quota == was.nominal_quota else quota.nominal_quota,
+        borrowing_limit=meant.borrowing_limit
+        if quota.borrowing_limit == was.borrowing_limit
+        else quota.borrowing_limit,
+        lending_limit=meant.lending_limit if quota.lending_limit == was.lending_limit else quota.lending_limit,
+    )
+
+
+def _compact(value: object) -> str:
+    return msgspec.json.encode(to_manifest(value)).decode()

@@ -1,0 +1,38 @@
+"""Precedence: which of several orchestrators may write to a subtree.
+
+Source: the specification (the higher root wins; on the same root the earlier creation, then the smaller UID).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+
+from kueue_dqo.api.dqo import DynamicQuotaOrchestrator
+from kueue_dqo.api.validation import parse_time
+from orchestrator.hierarchy import Hierarchy
+
+_NO_TIME = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+
+
+def outranks(one: DynamicQuotaOrchestrator, other: DynamicQuotaOrchestrator, hierarchy: Hierarchy) -> bool:
+    """Whether `one` has precedence over `other`. Inside a cohort cycle each of two roots is above the other."""
+    if one.root is None or other.root is None or not (one.competes and other.competes):
+        return False
+    if one.root == other.root:
+        return _age(one) < _age(other)
+    return one.root in hierarchy.ancestors(other.root)
+
+
+def those_above(
+    orchestrator: DynamicQuotaOrchestrator, all_of_them: Iterable[DynamicQuotaOrchestrator], hierarchy: Hierarchy
+) -> list[DynamicQuotaOrchestrator]:
+    """Those with precedence over the orchestrator, whether or not they distribute anything, the oldest first."""
+    return sorted((other for other in all_of_them if outranks(other, orchestrator, hierarchy)), key=_age)
+
+
+def _age(orchestrator: DynamicQuotaOrchestrator) -> tuple[datetime.datetime, str, str]:
+    """Sorts the earlier first. Objects without a creation time are of equal age; without a UID, the name decides."""
+    meta = orchestrator.metadata
+    created = parse_time(meta.creation_timestamp) if meta.creation_timestamp else _NO_TIME
+    return (created, meta.uid, meta.name)

@@ -1,0 +1,1 @@
+"""Node inventory: the allocatable resources of the nodes that match each flavor."""

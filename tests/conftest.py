@@ -1,0 +1,7 @@
+"""What every test shares."""
+
+from hypothesis import settings
+
+# No deadline: a test asserts no times.
+settings.register_profile("dqo", deadline=None, max_examples=1000)
+settings.load_profile("dqo")
