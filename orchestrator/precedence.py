@@ -17,18 +17,23 @@ _NO_TIME = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 def outranks(one: DynamicQuotaOrchestrator, other: DynamicQuotaOrchestrator, hierarchy: Hierarchy) -> bool:
     """Whether `one` has precedence over `other`. Inside a cohort cycle each of two roots is above the other."""
-    if one.root is None or other.root is None or not (one.competes and other.competes):
-        return False
-    if one.root == other.root:
-        return _age(one) < _age(other)
-    return one.root in hierarchy.ancestors(other.root)
+    return bool(those_above(other, [one], hierarchy))
 
 
 def those_above(
     orchestrator: DynamicQuotaOrchestrator, all_of_them: Iterable[DynamicQuotaOrchestrator], hierarchy: Hierarchy
 ) -> list[DynamicQuotaOrchestrator]:
     """Those with precedence over the orchestrator, whether or not they distribute anything, the oldest first."""
-    return sorted((other for other in all_of_them if outranks(other, orchestrator, hierarchy)), key=_age)
+    root = orchestrator.root
+    if root is None or not orchestrator.competes:
+        return []
+    higher_roots = hierarchy.ancestors(root) - {root}
+    found = [
+        other
+        for other in all_of_them
+        if other.competes and (other.root in higher_roots or (other.root == root and _age(other) < _age(orchestrator)))
+    ]
+    return sorted(found, key=_age)
 
 
 def _age(orchestrator: DynamicQuotaOrchestrator) -> tuple[datetime.datetime, str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -17,6 +16,7 @@ from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import counted
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.plan.computation import Plan
+from kueue_dqo.cli.plan.text import amount_text, clean, rounded
 from orchestrator.compute import Outcome
 from orchestrator.members import Member
 
@@ -31,16 +31,16 @@ except ImportError as error:
 
 _PIPED_WIDTH: Final = 120
 _NARROWEST: Final = 60
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_MANY_DIGITS: Final = 7
-_BINARY_STEPS: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
 
 
 def show(plan: Plan, warnings: list[str], notes: list[str]) -> None:
     """Prints the plan to standard output."""
     console = _console()
-    for part in _parts(plan, warnings, notes):
-        console.print(part)
+    with console.capture() as printed:
+        for part in _parts(plan, warnings, notes):
+            console.print(part)
+    # The tables pad their lines to one width, which only a diff of two files would show.
+    sys.stdout.write("\n".join(line.rstrip() for line in printed.get().split("\n")))
 
 
 def _console() -> Console:
@@ -75,7 +75,7 @@ def _capacity(plan: Plan) -> Group:
         condition = find_condition(provider.status.conditions, dqo.CAPACITY_SYNCHRONIZED)
         state = Text("no status", "red")
         if condition is not None:
-            state = Text(_clean(condition.reason), "green" if condition.status == "True" else "red")
+            state = Text(clean(condition.reason), "green" if condition.status == "True" else "red")
         capacity = provider.status.capacity
         label = name
         for flavor, resource, amount, rest in _capacity_rows(capacity, wanted) or [("-", "-", "-", "")]:
@@ -96,7 +96,7 @@ def _capacity_rows(capacity: dqo.Capacity | None, wanted: set[FlavorResource]) -
     """(flavor, resource, amount, others): a row for each wanted resource; the others stand beside the first."""
     rows: list[tuple[str, str, str, str]] = []
     for flavor in capacity.flavors if capacity is not None else ():
-        amounts = {name: _amount(quantity) for name, quantity in sorted(flavor.resources.items())}
+        amounts = {name: amount_text(quantity) for name, quantity in sorted(flavor.resources.items())}
         shown = {name: amount for name, amount in amounts.items() if FlavorResource(flavor.name, name) in wanted}
         if not shown:
             shown = amounts or {"(nothing reported)": "0"}
@@ -135,7 +135,7 @@ def _made_of(orchestrator: dqo.DynamicQuotaOrchestrator) -> Padding:
     terms = [
         entry.name
         if entry.effective_capacity_multiplier == one
-        else f"{entry.name} × {_amount(entry.effective_capacity_multiplier)}"
+        else f"{entry.name} × {amount_text(entry.effective_capacity_multiplier)}"
         for entry in orchestrator.spec.capacity_discovery.providers
     ]
     return _line(f"capacity of {' + '.join(terms)}", "dim")
@@ -150,7 +150,7 @@ def _conditions(outcome: Outcome) -> Table:
         if condition.type in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED):
             style = "green" if condition.status == "True" else "red"
             state = Text(f"{condition.status} {condition.reason}", style)
-            table.add_row(Text(condition.type), state, Text(_clean(condition.message)))
+            table.add_row(Text(condition.type), state, Text(clean(condition.message)))
     return table
 
 
@@ -168,7 +168,7 @@ def _quotas(outcome: Outcome, plan: Plan) -> Table:
             table.add_row(Text(label, "dim"), Text("-", "dim"), Text("-", "dim"), Text("-", "dim"))
         flavor = ""
         for pair, quota in rows:
-            before, after = _amount(declared[pair].nominal_quota), _amount(quota.nominal_quota)
+            before, after = amount_text(declared[pair].nominal_quota), amount_text(quota.nominal_quota)
             mark, style = _mark(quota, in_force.get(pair), declared[pair])
             table.add_row(
                 Text(label),
@@ -209,7 +209,7 @@ def _share(pair: FlavorResource, quota: ResourceQuota, outcome: Outcome) -> str:
         return "unreported"
     if amount.attos == 0:
         return "-"
-    return f"{_rounded(quota.nominal_quota.nanos * NANOS * 100, amount.attos, 1)} %"
+    return f"{rounded(quota.nominal_quota.nanos * NANOS * 100, amount.attos, 1)} %"
 
 
 def _mark(quota: ResourceQuota, in_force: ResourceQuota | None, declared: ResourceQuota) -> tuple[str, str]:
@@ -222,11 +222,11 @@ def _mark(quota: ResourceQuota, in_force: ResourceQuota | None, declared: Resour
         style = "bold red" if becomes_zero else "yellow"
         marks.append("▼ becomes 0" if becomes_zero else "▼ falls")
         if before != declared.nominal_quota:
-            marks[-1] += f" (now {_amount(before)})"
+            marks[-1] += f" (now {amount_text(before)})"
     elif before not in (declared.nominal_quota, quota.nominal_quota):
-        marks.append(f"(now {_amount(before)})")
+        marks.append(f"(now {amount_text(before)})")
     if quota.lending_limit is not None and quota.lending_limit != declared.lending_limit:
-        marks.append(f"lends at most {_amount(quota.lending_limit)}")
+        marks.append(f"lends at most {amount_text(quota.lending_limit)}")
     return ", ".join(marks), style
 
 
@@ -237,7 +237,7 @@ def _bullets(title: str, texts: Iterable[str], style: str) -> Group:
     rows: list[Padding] = []
     for text in texts:
         grid = Table.grid(padding=(0, 1))
-        grid.add_row(Text("•", style), Text(_clean(text), style))
+        grid.add_row(Text("•", style), Text(clean(text), style))
         rows.append(_indented(grid))
     return Group(_heading(title), *rows, Text())
 
@@ -268,39 +268,12 @@ def _table(*left: str, right: str, last: str | None = None) -> Table:
 
 
 def _heading(text: str) -> Text:
-    return Text(_clean(text), "bold underline")
+    return Text(clean(text), "bold underline")
 
 
 def _line(text: str, style: str = "") -> Padding:
-    return _indented(Text(_clean(text), style))
+    return _indented(Text(clean(text), style))
 
 
 def _indented(part: Table | Text) -> Padding:
     return Padding(part, (0, 0, 0, 2), expand=False)
-
-
-def _clean(text: str) -> str:
-    """Without control characters: a message from a cluster must not steer the terminal."""
-    return _CONTROL.sub("�", text.replace("\n", " "))
-
-
-def _amount(quantity: Quantity) -> str:
-    """The exact number; one of many digits in the largest binary step, marked as rounded."""
-    exact = str(quantity)
-    if exact[-1] in "mun":  # 9.5 reads better than 9500m
-        units, nanos = divmod(abs(quantity.nanos), NANOS)
-        sign = "-" if quantity.nanos < 0 else ""
-        exact = f"{sign}{units}.{nanos:09}".rstrip("0")
-    if len(exact) <= _MANY_DIGITS + 2 or sum(character.isdigit() for character in exact) <= _MANY_DIGITS:
-        return exact
-    for suffix, power in _BINARY_STEPS:
-        step = NANOS << power
-        if abs(quantity.nanos) >= step:
-            return f"~{_rounded(quantity.nanos, step, 2)}{suffix}"
-    return f"~{_rounded(quantity.nanos, NANOS, 3)}"
-
-
-def _rounded(numerator: int, denominator: int, places: int) -> str:
-    """The quotient with so many decimal places, half up, in integers: the numbers may be too large for a float."""
-    scaled = (2 * numerator * 10**places + denominator) // (2 * denominator)
-    return f"{scaled // 10**places}.{scaled % 10**places:0{places}}"

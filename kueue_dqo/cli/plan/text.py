@@ -1,0 +1,42 @@
+"""Numbers and messages as the table shows them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kueue_dqo.api.quantity import NANOS, Format, Quantity
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_MANY_DIGITS: Final = 7
+_MANY_DIGITS_BINARY: Final = 4
+_BINARY_STEPS: Final = [(suffix, 1024**power) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)]
+_DECIMAL_STEPS: Final = [(suffix, 1000**power) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)]
+
+
+def clean(text: str) -> str:
+    """Without control characters: a message from a cluster must not steer the terminal."""
+    return _CONTROL.sub("�", text.replace("\n", " "))
+
+
+def amount_text(quantity: Quantity) -> str:
+    """The exact number; one of many digits in the largest step of its format, marked as rounded."""
+    exact = str(quantity)
+    if exact[-1] in "mun":  # 9.5 reads better than 9500m
+        units, nanos = divmod(abs(quantity.nanos), NANOS)
+        sign = "-" if quantity.nanos < 0 else ""
+        exact = f"{sign}{units}.{nanos:09}".rstrip("0")
+    digits = sum(character.isdigit() for character in exact)
+    if digits <= (_MANY_DIGITS_BINARY if exact.endswith("i") else _MANY_DIGITS):
+        return exact
+    steps = _BINARY_STEPS if quantity.format is Format.BINARY else _DECIMAL_STEPS
+    for suffix, units in reversed(steps):
+        if abs(quantity.nanos) >= units * NANOS:
+            return f"~{rounded(quantity.nanos, units * NANOS, 2)}{suffix}"
+    return f"~{rounded(quantity.nanos, NANOS, 3)}"
+
+
+def rounded(numerator: int, denominator: int, places: int) -> str:
+    """The quotient with so many decimal places, half up, in integers: the numbers may be too large for a float."""
+    scaled = (2 * numerator * 10**places + denominator) // (2 * denominator)
+    return f"{scaled // 10**places}.{scaled % 10**places:0{places}}"
