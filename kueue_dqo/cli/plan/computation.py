@@ -147,14 +147,16 @@ def _filled_in(
     ]
     if without_generation:
         notes.append(
-            f"no metadata.generation on {some(without_generation, at_most=3)}: taken as the one that its condition observed, "
+            f"no metadata.generation on {some(without_generation, at_most=3)}: taken as the one that its condition "
+            "observed, "
             "else 1"
         )
     targets = {key for outcome in outcomes.values() for key in outcome.quotas}
     without_uid = sorted(str(key) for key in targets if not nodes[key].metadata.uid)
     if without_uid:
         notes.append(
-            f"no metadata.uid on {some(without_uid, at_most=3)}: ties were settled by name here and may fall on other queues in "
+            f"no metadata.uid on {some(without_uid, at_most=3)}: ties were settled by name here and may fall on other "
+            "queues in "
             "the cluster"
         )
     rivals = [each for each in orchestrators.values() if each.competes]

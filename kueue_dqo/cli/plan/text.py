@@ -27,7 +27,7 @@ def amount_text(quantity: Quantity) -> str:
         sign = "-" if quantity.nanos < 0 else ""
         exact = f"{sign}{units}.{nanos:09}".rstrip("0")
     digits = sum(character.isdigit() for character in exact)
-    if digits <= (_MANY_DIGITS_BINARY if exact.endswith("i") else _MANY_DIGITS):
+    if abs(quantity.nanos) < NANOS or digits <= (_MANY_DIGITS_BINARY if exact.endswith("i") else _MANY_DIGITS):
         return exact
     steps = _BINARY_STEPS if quantity.format is Format.BINARY else _DECIMAL_STEPS
     for suffix, units in reversed(steps):
