@@ -16,6 +16,7 @@ import msgspec
 STRICT_JSON_BYTES: Final = 16 * 1024 * 1024
 """JSON above this size is a machine's dump and is decoded in the quick way, which does not look for duplicate keys."""
 
+_HEAD_BYTES: Final = 4096
 _ALIASES_MAY_ADD: Final = 100_000  # nodes that YAML aliases may expand to beyond ten times what is written
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _JSON_SPACE: Final = " \t\r\n"
@@ -49,7 +50,7 @@ def documents(data: bytes, *, is_json: bool = False) -> Iterator[Document]:
         msg = "is a binary file, not JSON or YAML"
         raise DocumentError(msg)
     try:
-        if is_json or data.lstrip()[:1] == b"{":
+        if is_json or data[:_HEAD_BYTES].lstrip()[:1] == b"{":
             yield from _json_or_flow_yaml(data, is_json=is_json)
         else:
             yield from _yaml_documents(_text(data))

@@ -86,6 +86,8 @@ def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
                 _take(manifests, document.content, Place(name, document.number, document.line))
         except DocumentError as error:
             manifests.problems.append(f"{name} {error}")
+        except RecursionError:
+            manifests.problems.append(f"{name} is nested too deeply")
         except OSError as error:
             manifests.problems.append(f"{name} cannot be read: {error.strerror or error}")
     if manifests.problems:
