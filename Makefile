@@ -4,12 +4,12 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test verify lint format types layers generated bench clean FORCE
+.PHONY: help venv demo test verify lint format types layers generate generated bench clean FORCE
 unexport PYTHONHOME PYTHONPATH
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
-TYPED := $(wildcard kueue_dqo orchestrator providers tests bench)
+TYPED := $(wildcard kueue_dqo orchestrator providers tests bench scripts)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -48,6 +48,9 @@ types: $(STAMP) ## types: mypy
 layers: $(STAMP) ## who imports whom: import-linter
 	@echo 'layers: lint-imports'
 	@report=$$($(BIN)/lint-imports --no-logo 2>&1) || { printf '%s\n' "$$report"; exit 1; }
+
+generate: $(STAMP) ## write the generated files
+	@$(BIN)/python scripts/generate.py
 
 generated: $(STAMP) ## generated files are what the generator writes
 	@echo 'generated: scripts/generate.py --check'

@@ -39,4 +39,7 @@ def why_not_mine(
         return None
     if outranks(orchestrator, other, hierarchy) or outranks(other, orchestrator, hierarchy):
         return None  # the second is a matter of precedence, which stops the orchestrator by itself
-    return f"written by DynamicQuotaOrchestrator {owner.name}, which is active: delete it, or keep the subtrees apart"
+    return (
+        f"written by DynamicQuotaOrchestrator {owner.name}, which is active: keep the subtrees apart, "
+        "or clear what it has left there"
+    )

@@ -12,7 +12,7 @@ from kueue_dqo.api.dqo import DynamicQuotaOrchestrator
 from kueue_dqo.api.validation import parse_time
 from orchestrator.hierarchy import Hierarchy
 
-_NO_TIME = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+_NO_TIME = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
 def outranks(one: DynamicQuotaOrchestrator, other: DynamicQuotaOrchestrator, hierarchy: Hierarchy) -> bool:
@@ -37,7 +37,10 @@ def those_above(
 
 
 def _age(orchestrator: DynamicQuotaOrchestrator) -> tuple[datetime.datetime, str, str]:
-    """Sorts the earlier first. Objects without a creation time are of equal age; without a UID, the name decides."""
+    """Sorts the earlier first; without a UID, the name decides.
+
+    What has no creation time is not in the cluster yet, so it is younger than all that is, and as old as its like.
+    """
     meta = orchestrator.metadata
     created = parse_time(meta.creation_timestamp) if meta.creation_timestamp else _NO_TIME
     return (created, meta.uid, meta.name)

@@ -43,6 +43,11 @@ KNOWN_KINDS: Final = (
     KnownKind(OUR_GROUP, parameters.NODE_INVENTORY_PARAMETERS, ("v1alpha1",), parameters.NodeInventoryParameters),
     KnownKind(OUR_GROUP, parameters.COMPOSITE_PARAMETERS, ("v1alpha1",), parameters.CompositeParameters),
 )
+_WHOLE_SPECS: Final[dict[type, type]] = {
+    dqo.CapacityProvider: dqo.CapacityProviderSpec,
+    dqo.DynamicQuotaOrchestrator: dqo.DynamicQuotaOrchestratorSpec,
+}
+"""The kinds whose specs are decoded whole, so that a field that is not known is a mistake."""
 _BY_GROUP_AND_KIND: Final = {(known.group, known.kind): known for known in KNOWN_KINDS}
 
 
@@ -90,8 +95,12 @@ def decode(known: KnownKind, version: str, plain: object) -> Decoded:
     """The object in plain dicts, lists and scalars. Raises ObjectInvalid."""
     plain = _without_nulls(plain)
     obj = _converted(plain, known.type)
-    floats = tuple(_float_notices(plain, "")) if known.group == KUEUE_GROUP else ()
-    return _checked(obj, version, floats)
+    notices: list[FieldProblem] = []
+    if known.group == KUEUE_GROUP:
+        notices += _float_notices(plain, "")
+    if known.type in _WHOLE_SPECS and isinstance(plain, dict):
+        notices += _unknown_fields(plain["spec"], msgspec.inspect.type_info(_WHOLE_SPECS[known.type]), "spec")
+    return _checked(obj, version, tuple(notices))
 
 
 def decode_groups(text: str) -> tuple[ResourceGroup, ...]:
@@ -174,6 +183,23 @@ def _without_nulls(plain: object) -> object:
     if isinstance(plain, list | tuple):
         return [_without_nulls(value) for value in plain]
     return plain
+
+
+def _unknown_fields(plain: object, wanted: msgspec.inspect.Type, field: str) -> Iterator[FieldProblem]:
+    """The API server drops a misspelt field; without capacityDistribution an orchestrator is discovery-only."""
+    if isinstance(wanted, msgspec.inspect.UnionType):
+        wanted = next(each for each in wanted.types if not isinstance(each, msgspec.inspect.NoneType))
+    if isinstance(wanted, msgspec.inspect.VarTupleType) and isinstance(plain, list):
+        for index, value in enumerate(plain):
+            yield from _unknown_fields(value, wanted.item_type, f"{field}[{index}]")
+    elif isinstance(wanted, msgspec.inspect.StructType) and isinstance(plain, dict):
+        types = {each.encode_name: each.type for each in wanted.fields}
+        for name, value in plain.items():
+            if name in types:
+                yield from _unknown_fields(value, types[name], f"{field}.{name}")
+            else:
+                known = ", ".join(types)
+                yield FieldProblem(f"{field}.{name}", f"is ignored: {field} has no such field (it has {known})")
 
 
 def _float_notices(plain: object, field: str) -> Iterator[FieldProblem]:

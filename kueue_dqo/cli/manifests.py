@@ -82,8 +82,13 @@ def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
         name = "standard input" if path == STANDARD_INPUT else path
         try:
             data = _content(path, max_bytes)
+            found = False
             for document in documents(data, is_json=path.endswith(".json")):
+                found = True
                 _take(manifests, document.content, Place(name, document.number, document.line))
+            if not found and path in paths:
+                # Named and yet empty: what was to write it has failed, such as a kubectl at the other end of a pipe.
+                manifests.problems.append(f"{name} holds no document")
         except DocumentError as error:
             manifests.problems.append(f"{name} {error}")
         except RecursionError:

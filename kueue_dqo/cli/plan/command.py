@@ -50,7 +50,7 @@ class _Size(click.ParamType[Quantity]):
     type=click.Choice([_TABLE, "json", "yaml"]),
     default=_TABLE,
     show_default=True,
-    help="A table for a person, or a v1 List of the objects that would be written.",
+    help="A table for a person, or a v1 List of the objects with what would stand in them.",
 )
 @click.option(
     "--road",
@@ -79,15 +79,13 @@ def plan(
     detailed_exitcode: bool,
     max_file_size: Quantity,
 ) -> int:
-    r"""Show what Dynamic Quota Orchestration would do, offline from manifests. Nothing is written.
+    """Show what Dynamic Quota Orchestration would do, offline from manifests. Nothing is written.
 
     Reads Nodes, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders, DynamicQuotaOrchestrators and parameter
     objects, in YAML or JSON. A CapacityProvider of the node inventory that has no status is computed from the Nodes
     beside it.
 
-    \b
-    Exit codes: 0 done; 1 an error, and nothing was planned;
-    with --detailed-exitcode also 2 and 3, as below.
+    Exit codes: 0 done; 1 an error, and nothing was planned; with --detailed-exitcode also 2 and 3.
     """
     if not files:
         msg = "say what to plan from: -f PATH (a file, a folder, or - for standard input)"

@@ -153,7 +153,7 @@ def _filled_in(
         )
     targets = {key for outcome in outcomes.values() for key in outcome.quotas}
     without_uid = sorted(str(key) for key in targets if not nodes[key].metadata.uid)
-    if without_uid:
+    if len(without_uid) > 1:
         notes.append(
             f"no metadata.uid on {some(without_uid, at_most=3)}: ties were settled by name here and may fall on other "
             "queues in "
@@ -162,7 +162,7 @@ def _filled_in(
     rivals = [each for each in orchestrators.values() if each.competes]
     ageless = sorted(each.metadata.name for each in rivals if each.metadata.creation_timestamp is None)
     if len(rivals) > 1 and ageless:
-        notes.append(f"no metadata.creationTimestamp on {some(ageless)}: taken as equally old")
+        notes.append(f"no metadata.creationTimestamp on {some(ageless)}: taken as the youngest, and as equally old")
     return notes
 
 

@@ -20,7 +20,8 @@ _QUEUE_VERSION: Final = f"{KUEUE_GROUP}/v1beta2"
 def as_list(plan: Plan) -> dict[str, Any]:
     """The providers that the plan computed, the orchestrators, the ClusterQueues and Cohorts that they keep.
 
-    Each with what would be written and nothing else; an object left alone is absent.
+    Each with what would stand in the fields that are ours, whether or not it stands there already, and nothing else. An
+    object left alone is absent.
     """
     items = [
         _object(
@@ -75,6 +76,8 @@ _LOOKS_LIKE_A_NUMBER: Final = re.compile(r"[-+.]?[0-9]")
 """Quoted, so that no reader takes `120e3` for a number."""
 
 
-def _object(api_version: str, kind: str, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    metadata = {"name": name, **fields.get("metadata", {})}
-    return {"apiVersion": api_version, "kind": kind, **fields, "metadata": metadata}
+def _object(api_version: str, kind: str, object_name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"name": object_name, **fields.get("metadata", {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata} | {
+        name: value for name, value in fields.items() if name != "metadata"
+    }

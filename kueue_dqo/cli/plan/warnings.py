@@ -37,6 +37,7 @@ def warnings(plan: Plan) -> list[str]:
         found += _unreported(name, outcome, plan)
     found += _over_quota(plan)
     found += _without_nodes(plan)
+    found += _ignored_capacity(plan)
     found += _composites(plan)
     found += _autoscaled(plan)
     found += _other_road(plan)
@@ -106,6 +107,18 @@ def _without_nodes(plan: Plan) -> Iterator[str]:
                 yield (
                     f"no Node matches flavor {flavor} of CapacityProvider {name}: its capacity is zero; compare "
                     "the flavor's nodeLabels with the labels of the nodes"
+                )
+
+
+def _ignored_capacity(plan: Plan) -> Iterator[str]:
+    """A flavor in the status that the provider does not orchestrate is passed over."""
+    for name, provider in sorted(plan.providers.items()):
+        capacity = provider.status.capacity
+        for flavor in capacity.flavors if capacity is not None else ():
+            if flavor.name not in provider.flavor_names:
+                yield (
+                    f"CapacityProvider {name} reports flavor {flavor.name}, which it does not orchestrate: that capacity "
+                    "is ignored; add the flavor to spec.orchestratedFlavors"
                 )
 
 
