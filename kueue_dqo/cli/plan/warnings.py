@@ -117,8 +117,8 @@ def _ignored_capacity(plan: Plan) -> Iterator[str]:
         for flavor in capacity.flavors if capacity is not None else ():
             if flavor.name not in provider.flavor_names:
                 yield (
-                    f"CapacityProvider {name} reports flavor {flavor.name}, which it does not orchestrate: that capacity "
-                    "is ignored; add the flavor to spec.orchestratedFlavors"
+                    f"CapacityProvider {name} reports flavor {flavor.name}, which it does not orchestrate: "
+                    "that capacity is ignored; add the flavor to spec.orchestratedFlavors"
                 )
 
 
