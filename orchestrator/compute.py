@@ -14,7 +14,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import CLUSTER_QUEUE
 from kueue_dqo.api.meta import Condition, ObjectKey, condition_is
 from kueue_dqo.api.quotas import EffectiveQuotas, OrchestratorRef
-from kueue_dqo.api.wording import counted, some
+from kueue_dqo.api.wording import counted, message_of, some
 from orchestrator.discovery import Discovery, discover
 from orchestrator.distribution import distribute
 from orchestrator.effective_quotas import effective_groups
@@ -186,7 +186,7 @@ def _distributed(plan: _Plan) -> Condition:
     message = "; ".join(
         message if position == 0 else f"also {reason}: {message}" for position, (reason, message) in enumerate(causes)
     )
-    return Condition(dqo.DISTRIBUTED, "False", causes[0][0], message=message, observed_generation=generation)
+    return Condition(dqo.DISTRIBUTED, "False", causes[0][0], message_of(message), observed_generation=generation)
 
 
 _ORDER = (

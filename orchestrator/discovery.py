@@ -14,7 +14,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.meta import Condition, find_condition
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Format, Quantity, away_from_zero, common_format
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
-from kueue_dqo.api.wording import counted
+from kueue_dqo.api.wording import counted, message_of
 
 ATTOS: Final = NANOS * NANOS
 """Attos in one unit."""
@@ -172,5 +172,9 @@ def _beyond_limits(flavors: Mapping[str, Mapping[str, Amount]]) -> list[str]:
 
 def _condition(status: str, reason: str, message: str, generation: int | None) -> Condition:
     return Condition(
-        dqo.EFFECTIVE_CAPACITY_COMPUTED, status, reason=reason, message=message, observed_generation=generation
+        dqo.EFFECTIVE_CAPACITY_COMPUTED,
+        status,
+        reason=reason,
+        message=message_of(message),
+        observed_generation=generation,
     )

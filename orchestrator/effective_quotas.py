@@ -30,7 +30,6 @@ def effective_groups(
         flavors: the orchestrated ones.
         shares: by pair, the units of the members that declare the pair, in the order in which members are asked for.
     """
-    caps_lending = member.key.kind == CLUSTER_QUEUE
     return tuple(
         ResourceGroup(
             group.covered_resources,
@@ -38,14 +37,15 @@ def effective_groups(
                 FlavorQuotas(
                     flavor.name,
                     tuple(
-                        _effective(
-                            quota, next(shares[FlavorResource(flavor.name, quota.name)]), caps_lending=caps_lending
+                        _capped(
+                            _shared(quota, next(shares[FlavorResource(flavor.name, quota.name)]))
+                            if flavor.name in flavors
+                            else quota,
+                            member.key.kind,
                         )
                         for quota in flavor.resources
                     ),
                 )
-                if flavor.name in flavors
-                else flavor
                 for flavor in group.flavors
             ),
         )
@@ -53,9 +53,13 @@ def effective_groups(
     )
 
 
-def _effective(quota: ResourceQuota, share: int, *, caps_lending: bool) -> ResourceQuota:
+def _shared(quota: ResourceQuota, share: int) -> ResourceQuota:
     nominal = Quantity(share * unit_nanos(quota.name), quota.nominal_quota.format)
-    lending = quota.lending_limit
-    if caps_lending and lending is not None and lending > nominal:
-        lending = nominal
-    return msgspec.structs.replace(quota, nominal_quota=nominal, lending_limit=lending)
+    return msgspec.structs.replace(quota, nominal_quota=nominal)
+
+
+def _capped(quota: ResourceQuota, kind: str) -> ResourceQuota:
+    """A ClusterQueue lends no more than it has; of a flavor that is not orchestrated Kueue sees to that itself."""
+    if kind != CLUSTER_QUEUE or quota.lending_limit is None or quota.lending_limit <= quota.nominal_quota:
+        return quota
+    return msgspec.structs.replace(quota, lending_limit=quota.nominal_quota)

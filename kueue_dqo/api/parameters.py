@@ -41,11 +41,13 @@ class NodeInventoryParametersSpec(msgspec.Struct, frozen=True, rename="camel", f
     resources: ResourceSelection = ResourceSelection()
 
 
-class NodeInventoryParameters(msgspec.Struct, frozen=True, rename="camel"):
+class NodeInventoryParameters(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """How a provider of the node inventory counts."""
 
     metadata: ObjectMeta
     spec: NodeInventoryParametersSpec = NodeInventoryParametersSpec()
+    api_version: str = ""
+    kind: str = ""
 
 
 class CompositeMember(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,7 +63,7 @@ class CompositeParametersSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CompositeParameters(msgspec.Struct, frozen=True, rename="camel"):
-    """What a composite is made of."""
+    """What a composite is made of, as far as a plan warns of it: other fields are passed over."""
 
     metadata: ObjectMeta
     spec: CompositeParametersSpec = CompositeParametersSpec()

@@ -70,6 +70,15 @@ class Quantity:
         msg = f"a Quantity does not change: {name}={value!r}"
         raise AttributeError(msg)
 
+    def __delattr__(self, name: str) -> None:
+        """Refused."""
+        msg = f"a Quantity does not change: {name}"
+        raise AttributeError(msg)
+
+    def __reduce__(self) -> tuple[type[Quantity], tuple[int, Format]]:
+        """Copies are made by the constructor, since attributes cannot be set."""
+        return (Quantity, (self.nanos, self.format))
+
     def __eq__(self, other: object) -> bool:
         """By value: `2Gi` equals `2147483648`."""
         return self.nanos == other.nanos if isinstance(other, Quantity) else NotImplemented

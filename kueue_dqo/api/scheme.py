@@ -6,8 +6,9 @@ names its field, the value found there and what is wanted.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -135,7 +136,10 @@ def _unless_problems(obj: T, found: Iterable[FieldProblem]) -> T:
 
 
 def _decode_text(text: str, wanted: type[T]) -> T:
-    plain = _without_nulls(msgspec.json.decode(text))
+    try:
+        plain = _without_nulls(msgspec.json.decode(text))
+    except RecursionError as error:
+        raise ObjectInvalid((FieldProblem("the text", "is nested too deeply"),)) from error
     return _converted(plain, wanted)
 
 
@@ -232,7 +236,7 @@ def _explained(message: str, plain: object) -> FieldProblem:
     """msgspec's message (`Expected …, got … - at `$.path``) as a field of the object, its value and what is wanted."""
     text, _, path = message.rpartition(" - at `$")
     text = text or message
-    field, value = _located(path.rstrip("`"), plain)
+    field, value = _located(path.rstrip("`"), plain, _is_text if text.startswith("Expected `str") else _is_quantity)
     missing = re.fullmatch(r"Object missing required field `(.+)`", text)
     if missing:
         return FieldProblem(_joined(field, missing[1]), "is required and missing")
@@ -252,7 +256,7 @@ def _joined(field: str, name: str) -> str:
     return f"{field}.{name}" if field else name
 
 
-def _located(path: str, plain: object) -> tuple[str, object]:
+def _located(path: str, plain: object, decodes: Callable[[object], bool]) -> tuple[str, object]:
     """The path in dots and brackets, and the value there; `[...]` is resolved to the entry that does not decode."""
     field, value = "", plain
     for name, index, _ in _PATH_STEP.findall(path):
@@ -263,14 +267,16 @@ def _located(path: str, plain: object) -> tuple[str, object]:
             field = f"{field}[{index}]"
             value = value[int(index)] if isinstance(value, list) else None
         elif isinstance(value, dict):
-            key = next((key for key, each in value.items() if not _decodes(each)), "…")
+            key = next((key for key, each in value.items() if not decodes(each)), "…")
             field, value = f"{field}[{key}]", value.get(key)
     return field, value
 
 
-def _decodes(value: object) -> bool:
-    if not isinstance(value, str | int | float):
-        return False
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_quantity(value: object) -> bool:
     try:
         Quantity.of(value)
     except QuantityError:
@@ -279,5 +285,6 @@ def _decodes(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = msgspec.json.encode(value).decode()
+    # json, because msgspec refuses half a surrogate pair, which JSON text may hold.
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode(errors="backslashreplace").decode()
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"

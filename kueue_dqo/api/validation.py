@@ -23,6 +23,7 @@ _LONGEST_SUBDOMAIN: Final = 253
 _LONGEST_LABEL: Final = 63
 _MAX_GROUP_FLAVORS: Final = 64
 _MAX_GROUP_RESOURCES: Final = 64
+_RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _CONDITION_STATUSES: Final = ("True", "False", "Unknown")
 
 
@@ -39,11 +40,10 @@ class FieldProblem(NamedTuple):
 
 def parse_time(text: str) -> datetime.datetime:
     """An RFC 3339 time. Raises ValueError for any other text, a time without an offset included."""
-    time = datetime.datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        msg = f"{text!r} has no time zone"
+    if not _RFC_3339.fullmatch(text):
+        msg = f"{text!r} is no time of RFC 3339"
         raise ValueError(msg)
-    return time
+    return datetime.datetime.fromisoformat(text)
 
 
 def problems_of(obj: Any) -> Iterator[FieldProblem]:

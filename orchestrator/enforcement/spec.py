@@ -7,7 +7,6 @@ admin has edited it, and the differing fields, only these, become the declaratio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -113,10 +112,25 @@ def _decoded_quotas(text: str) -> EffectiveQuotas:
 def _with_edits(
     spec: tuple[ResourceGroup, ...], applied: tuple[ResourceGroup, ...], declared: tuple[ResourceGroup, ...]
 ) -> tuple[ResourceGroup, ...]:
-    """The declaration, with each field that somebody has changed in the spec since it was applied."""
-    if spec == applied:
+    """The declaration, with each field that somebody has changed in the spec since it was applied.
+
+    An empty spec is one that is left out: git then holds the declaration in the annotation. Flavors and resources are
+    those of the side that has changed them.
+    """
+    if not spec or spec == applied:
         return declared
-    applied_by_pair, declared_by_pair = dict(quotas_by_pair(applied)), dict(quotas_by_pair(declared))
+    in_spec, was_applied, was_declared = (dict(quotas_by_pair(groups)) for groups in (spec, applied, declared))
+    if was_declared.keys() == was_applied.keys():
+        shape = spec
+    elif in_spec.keys() == was_applied.keys():
+        shape = declared
+    else:
+        msg = (
+            f"flavors or resources were added or removed both in the annotation {DECLARED_QUOTAS} and in "
+            "spec.resourceGroups: make the spec what it was, or the annotation, and change one of them only"
+        )
+        raise DeclarationLost(msg)
+    sides = (in_spec, was_applied, was_declared)
     return tuple(
         ResourceGroup(
             group.covered_resources,
@@ -124,33 +138,28 @@ def _with_edits(
                 FlavorQuotas(
                     flavor.name,
                     tuple(
-                        _edited(FlavorResource(flavor.name, quota.name), quota, applied_by_pair, declared_by_pair)
+                        _edited(quota, *(each.get(FlavorResource(flavor.name, quota.name)) for each in sides))
                         for quota in flavor.resources
                     ),
                 )
                 for flavor in group.flavors
             ),
         )
-        for group in spec
+        for group in shape
     )
 
 
 def _edited(
-    pair: FlavorResource,
-    quota: ResourceQuota,
-    applied: Mapping[FlavorResource, ResourceQuota],
-    declared: Mapping[FlavorResource, ResourceQuota],
+    quota: ResourceQuota, spec: ResourceQuota | None, applied: ResourceQuota | None, declared: ResourceQuota | None
 ) -> ResourceQuota:
-    was, meant = applied.get(pair), declared.get(pair)
-    if was is None or meant is None:
+    """Fields of the spec where they differ from what was applied, else of the declaration; `quota` where a side is new."""
+    if spec is None or applied is None or declared is None:
         return quota
     return ResourceQuota(
         name=quota.name,
-        nominal_quota=meant.nominal_quota if quota.nominal_quota == was.nominal_quota else quota.nominal_quota,
-        borrowing_limit=meant.borrowing_limit
-        if quota.borrowing_limit == was.borrowing_limit
-        else quota.borrowing_limit,
-        lending_limit=meant.lending_limit if quota.lending_limit == was.lending_limit else quota.lending_limit,
+        nominal_quota=(declared if spec.nominal_quota == applied.nominal_quota else spec).nominal_quota,
+        borrowing_limit=(declared if spec.borrowing_limit == applied.borrowing_limit else spec).borrowing_limit,
+        lending_limit=(declared if spec.lending_limit == applied.lending_limit else spec).lending_limit,
     )
 
 

@@ -112,7 +112,7 @@ def observe(
                 f"flavor {name} has {len(count.nanos)} resources on its nodes; at most {dqo.MAX_FLAVOR_RESOURCES} are "
                 "allowed: choose them in the parameters, by resources.include or resources.exclude"
             )
-    invalid = [*tally.invalid, *tally.too_large()]
+    invalid = [*sorted(tally.invalid), *tally.too_large()]
     if invalid:
         raise InvalidCapacity("; ".join([*_first(invalid), *_first(misconfigured)]))
     if misconfigured:
@@ -168,7 +168,7 @@ class _Tally:
             count.add(resource, quantity)
 
     def overlaps(self) -> Iterator[str]:
-        for names, nodes in self._overlapping.items():
+        for names, nodes in sorted(self._overlapping.items()):
             claimed = ", ".join(
                 f"{name} (of CapacityProvider {self._rivals[name][0]})" if name in self._rivals else name
                 for name in names

@@ -18,7 +18,7 @@ from kueue_dqo.api.core import NODE, Node
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, QuotaNode, ResourceFlavor
 from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey, find_condition
 from kueue_dqo.api.quotas import EffectiveQuotas, quotas_by_pair
-from kueue_dqo.api.wording import some
+from kueue_dqo.api.wording import message_of, some
 from kueue_dqo.cli.manifests import Manifests
 from kueue_dqo.provider import CapacityError, Misconfigured
 from orchestrator.compute import Outcome, Snapshot, compute
@@ -242,7 +242,7 @@ def _with_status(
         dqo.CAPACITY_SYNCHRONIZED,
         state,
         reason=reason,
-        message=message,
+        message=message_of(message),
         observed_generation=provider.metadata.generation,
     )
     return msgspec.structs.replace(provider, status=dqo.CapacityProviderStatus(capacity, (condition,)))
