@@ -181,12 +181,16 @@ def _encode_quantity(value: object) -> str:
 
 
 def _without_nulls(plain: object) -> object:
-    """The API server takes a null field for an absent one."""
+    """As the API server reads it: a null field is an absent one, and half a surrogate pair is no character."""
     if isinstance(plain, dict):
-        return {key: _without_nulls(value) for key, value in plain.items() if value is not None}
+        return {_whole(key): _without_nulls(value) for key, value in plain.items() if value is not None}
     if isinstance(plain, list | tuple):
         return [_without_nulls(value) for value in plain]
-    return plain
+    return _whole(plain) if isinstance(plain, str) else plain
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _unknown_fields(plain: object, wanted: msgspec.inspect.Type, field: str) -> Iterator[FieldProblem]:
@@ -285,6 +289,5 @@ def _is_quantity(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    # json, because msgspec refuses half a surrogate pair, which JSON text may hold.
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode(errors="backslashreplace").decode()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"

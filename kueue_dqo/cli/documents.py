@@ -6,7 +6,9 @@ Plain YAML scalars mean what kubectl takes them for: `yes` and `on` are booleans
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -94,13 +96,13 @@ def _json_or_flow_yaml(data: bytes, *, is_json: bool) -> Iterator[Document]:
     try:
         found = list(_json_documents(_text(data)))
     except json.JSONDecodeError as error:
-        if not is_json:
-            try:
-                found = list(_yaml_documents(_text(data)))
-            except DocumentError:
-                is_json = True
+        msg = f"is no JSON (line {error.lineno}, column {error.colno}): {error.msg}"
         if is_json:
-            msg = f"is no JSON (line {error.lineno}, column {error.colno}): {error.msg}"
+            raise DocumentError(msg) from error
+        try:
+            found = list(_yaml_documents(_text(data)))
+        except DocumentError as yaml_error:
+            msg = f"{msg}; read as YAML, it {yaml_error}"
             raise DocumentError(msg) from error
     yield from found
 
@@ -161,12 +163,13 @@ _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
 }
-_INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*|0)", re.ASCII)
-_FLOAT: Final = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+][0-9]+)?", re.ASCII)
+_INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|[1-9][0-9_]*|0)", re.ASCII)
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _SPECIAL_FLOATS: Final = frozenset(
     {f"{sign}.{word}" for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")} | {".nan", ".NaN", ".NAN"}
 )
 _LONGEST_NUMBER: Final = 256
+_NUMBERS_BEGIN: Final = tuple("+-.0123456789")
 
 
 def _yaml_documents(text: str) -> Iterator[Document]:
@@ -267,35 +270,41 @@ class _YamlContent:
 
 def _scalar(node: Any) -> Any:
     text, tag = str(node.value), str(node.tag)
-    if tag == _PLAIN:
-        return _plain_scalar(text)
     if tag == f"{_TAG}str":
         return text
-    if tag in (f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
-        return _plain_scalar(text)
+    if tag in (_PLAIN, f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
+        return plain_scalar(text)
     msg = f"{_line(node)}: the tag {tag} is not understood"
     raise DocumentError(msg)
 
 
-def _plain_scalar(text: str) -> str | int | float | bool | None:
+def plain_scalar(text: str) -> str | int | float | bool | None:
+    """What kubectl takes a YAML scalar without quotes for; a whole number written with an exponent is an integer."""
     if text in _WORDS:
         return _WORDS[text]
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _LONGEST_NUMBER or not text.startswith(_NUMBERS_BEGIN):
         return text
-    if _INTEGER.fullmatch(text):
-        return _integer(text.replace("_", ""))
-    if _FLOAT.fullmatch(text):
-        return float(text)
     if text in _SPECIAL_FLOATS:
         return float(text.replace(".", ""))
-    return text
+    digits = text.replace("_", "")
+    number = _integer(digits) if _INTEGER.fullmatch(text) else _float(digits)
+    return text if number is None else number
 
 
-def _integer(digits: str) -> int:
-    try:
-        return int(digits, 0)
-    except ValueError:
-        return int(digits, 8)  # 017, as YAML 1.1 writes octal numbers
+def _integer(digits: str) -> int | None:
+    for base in (0, 8):  # 8 is for 017, as YAML 1.1 writes octal numbers
+        with contextlib.suppress(ValueError):
+            return int(digits, base)
+    return None
+
+
+def _float(digits: str) -> int | float | None:
+    if not _FLOAT.fullmatch(digits):
+        return None
+    number = float(digits)
+    if math.isinf(number):
+        return None
+    return int(number) if number.is_integer() else number
 
 
 def _line(node: Any) -> str:

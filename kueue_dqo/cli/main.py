@@ -11,6 +11,7 @@ import click
 
 from kueue_dqo import __version__
 from kueue_dqo.cli.errors import EXIT_ERROR, CommandError
+from kueue_dqo.cli.terminal import printable
 
 _COMMANDS: Final = {
     "plan": ("kueue_dqo.cli.plan.command:plan", "Show what Dynamic Quota Orchestration would do, before it does it."),
@@ -60,7 +61,7 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return EXIT_ERROR
     except CommandError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {printable(str(error))}", err=True)
         return EXIT_ERROR
     except BrokenPipeError:
         _close_standard_output()

@@ -52,6 +52,18 @@ def member_of(node: QuotaNode) -> Member:
     )
 
 
+def is_written(node: QuotaNode, quotas: EffectiveQuotas) -> bool:
+    """Whether the object holds just these quotas, and both annotations that go with them, already, by value."""
+    annotations = node.metadata.annotations
+    if DECLARED_QUOTAS not in annotations or APPLIED_QUOTAS not in annotations:
+        return False
+    return (
+        node.quotas == quotas.resource_groups
+        and _decoded_quotas(annotations[APPLIED_QUOTAS]) == quotas
+        and _decoded_groups(annotations[DECLARED_QUOTAS]) == member_of(node).declared
+    )
+
+
 def written(node: QuotaNode, quotas: EffectiveQuotas) -> dict[str, Any]:
     """The fields of the object that carry the quotas on this road: the spec and both annotations."""
     return {
@@ -152,7 +164,7 @@ def _with_edits(
 def _edited(
     quota: ResourceQuota, spec: ResourceQuota | None, applied: ResourceQuota | None, declared: ResourceQuota | None
 ) -> ResourceQuota:
-    """Fields of the spec where they differ from what was applied, else of the declaration; `quota` where a side is new."""
+    """What the spec changes since it was applied, else the declaration; `quota` where some side lacks the pair."""
     if spec is None or applied is None or declared is None:
         return quota
     return ResourceQuota(

@@ -23,6 +23,11 @@ def member_of(node: QuotaNode) -> Member:
     )
 
 
+def is_written(node: QuotaNode, quotas: EffectiveQuotas) -> bool:
+    """Whether the object holds just these quotas already, by value."""
+    return node.status.effective_quotas == quotas
+
+
 def written(node: QuotaNode, quotas: EffectiveQuotas) -> dict[str, Any]:
     """The fields of the object that carry the quotas on this road."""
     del node

@@ -13,6 +13,7 @@ from kueue_dqo.cli.manifests import Manifests, read_manifests, skipped_text
 from kueue_dqo.cli.plan.computation import Plan, Road, make_plan
 from kueue_dqo.cli.plan.output import json_text, yaml_text
 from kueue_dqo.cli.plan.warnings import warnings
+from kueue_dqo.cli.terminal import one_line
 
 _TABLE: Final = "table"
 
@@ -98,10 +99,12 @@ def plan(
         show(planned, warnings(planned), notes(planned))
     else:
         for warning in warnings(planned):
-            click.echo(f"Warning: {warning}", err=True)
+            click.echo(one_line(f"Warning: {warning}"), err=True)
         for note in notes(planned):
-            click.echo(f"Note: {note}", err=True)
-        sys.stdout.write(json_text(planned) if output == "json" else yaml_text(planned))
+            click.echo(one_line(f"Note: {note}"), err=True)
+        ascii_only = not sys.stdout.encoding.lower().startswith("utf")
+        text = json_text if output == "json" else yaml_text
+        sys.stdout.write(text(planned, ascii_only=ascii_only))
     if not detailed_exitcode:
         return 0
     if not planned.all_work:

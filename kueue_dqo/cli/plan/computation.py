@@ -6,10 +6,11 @@ Fills in what git leaves out, computes the providers that have no status, then t
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from kueue_dqo.api.core import NODE, Node
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, QuotaNode, ResourceFlavor
 from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey, find_condition
 from kueue_dqo.api.quotas import EffectiveQuotas, quotas_by_pair
+from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import message_of, some
 from kueue_dqo.cli.manifests import Manifests
 from kueue_dqo.provider import CapacityError, Misconfigured
@@ -37,15 +39,17 @@ class Road(enum.StrEnum):
     @property
     def member_of(self) -> Callable[[QuotaNode], Member]:
         """How this road sees an object."""
-        return _MEMBER_OF[self]
+        return status.member_of if self is Road.STATUS else spec.member_of
 
-    def written(self, node: QuotaNode, quotas: EffectiveQuotas) -> dict[str, Any]:
+    @property
+    def written(self) -> Callable[[QuotaNode, EffectiveQuotas], dict[str, Any]]:
         """The fields that this road writes."""
-        return _WRITTEN[self](node, quotas)
+        return status.written if self is Road.STATUS else spec.written
 
-
-_MEMBER_OF: Final = {Road.STATUS: status.member_of, Road.SPEC: spec.member_of}
-_WRITTEN: Final = {Road.STATUS: status.written, Road.SPEC: spec.written}
+    @property
+    def is_written(self) -> Callable[[QuotaNode, EffectiveQuotas], bool]:
+        """Whether they hold these quotas already."""
+        return status.is_written if self is Road.STATUS else spec.is_written
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class Plan:
             key
             for outcome in self.outcomes.values()
             for key, quotas in outcome.quotas.items()
-            if not self._is_present(key, quotas)
+            if not self.road.is_written(self.nodes[key], quotas)
         }
 
     def changed_orchestrators(self) -> set[str]:
@@ -94,10 +98,6 @@ class Plan:
             for condition in outcome.status.conditions
             if condition.type in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED)
         )
-
-    def _is_present(self, key: ObjectKey, quotas: EffectiveQuotas) -> bool:
-        member = self.hierarchy.members[key]
-        return member.owner == quotas.orchestrator_ref and member.in_force == quotas.resource_groups
 
 
 def make_plan(manifests: Manifests, road: Road) -> Plan:
@@ -151,19 +151,38 @@ def _filled_in(
             "observed, "
             "else 1"
         )
-    targets = {key for outcome in outcomes.values() for key in outcome.quotas}
-    without_uid = sorted(str(key) for key in targets if not nodes[key].metadata.uid)
-    if len(without_uid) > 1:
+    without_uid = sorted(str(key) for key in _sharing(outcomes, nodes) if not nodes[key].metadata.uid)
+    if without_uid:
         notes.append(
             f"no metadata.uid on {some(without_uid, at_most=3)}: ties were settled by name here and may fall on other "
-            "queues in "
-            "the cluster"
+            "queues in the cluster"
         )
-    rivals = [each for each in orchestrators.values() if each.competes]
-    ageless = sorted(each.metadata.name for each in rivals if each.metadata.creation_timestamp is None)
-    if len(rivals) > 1 and ageless:
+    rivals = _rivals(orchestrators)
+    ageless = [each.metadata.name for each in rivals if each.metadata.creation_timestamp is None]
+    if ageless:
         notes.append(f"no metadata.creationTimestamp on {some(ageless)}: taken as the youngest, and as equally old")
+    nameless = [each.metadata.name for each in rivals if not each.metadata.uid]
+    if nameless:
+        notes.append(f"no metadata.uid on {some(nameless)}: of equal age, the name decides here which has precedence")
     return notes
+
+
+def _sharing(outcomes: Mapping[str, Outcome], nodes: Mapping[ObjectKey, QuotaNode]) -> set[ObjectKey]:
+    """The targets that share some pair with another: only between these can there be a tie."""
+    sharing: set[ObjectKey] = set()
+    for outcome in outcomes.values():
+        holders: dict[FlavorResource, list[ObjectKey]] = {}
+        for key in outcome.quotas:
+            for pair, _ in quotas_by_pair(nodes[key].quotas):
+                holders.setdefault(pair, []).append(key)
+        sharing |= {key for keys in holders.values() if len(keys) > 1 for key in keys}
+    return sharing
+
+
+def _rivals(orchestrators: Mapping[str, dqo.DynamicQuotaOrchestrator]) -> list[dqo.DynamicQuotaOrchestrator]:
+    """By name, those that compete with another for one root, so that age and UID decide."""
+    roots = Counter(each.root for each in orchestrators.values() if each.competes)
+    return [each for _, each in sorted(orchestrators.items()) if each.competes and roots[each.root] > 1]
 
 
 def _declared_resources(members: Mapping[ObjectKey, Member]) -> Mapping[str, AbstractSet[str]]:

@@ -10,6 +10,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import KUEUE_GROUP
 from kueue_dqo.api.scheme import to_manifest
+from kueue_dqo.cli.documents import plain_scalar
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.plan.computation import Plan
 
@@ -46,13 +47,13 @@ def as_list(plan: Plan) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def json_text(plan: Plan) -> str:
-    """The list as JSON."""
-    return json.dumps(as_list(plan), indent=2, ensure_ascii=False) + "\n"
+def json_text(plan: Plan, *, ascii_only: bool = False) -> str:
+    """The list as JSON; other characters than ASCII's are escaped where the output cannot hold them."""
+    return json.dumps(as_list(plan), indent=2, ensure_ascii=ascii_only) + "\n"
 
 
-def yaml_text(plan: Plan) -> str:
-    """The list as YAML. Raises CommandError where PyYAML is not installed."""
+def yaml_text(plan: Plan, *, ascii_only: bool = False) -> str:
+    """The list as YAML, like `json_text`. Raises CommandError where PyYAML is not installed."""
     try:
         import yaml  # only those who want YAML need it
     except ImportError as error:
@@ -65,15 +66,15 @@ def yaml_text(plan: Plan) -> str:
             return True
 
     def string(dumper: Any, text: str) -> Any:
-        style = '"' if _LOOKS_LIKE_A_NUMBER.match(text) else None
+        style = '"' if _LOOKS_LIKE_A_NUMBER.match(text) or plain_scalar(text) != text else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, string)
-    return str(yaml.dump(as_list(plan), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120))
+    return str(yaml.dump(as_list(plan), Dumper=Dumper, sort_keys=False, allow_unicode=not ascii_only, width=120))
 
 
 _LOOKS_LIKE_A_NUMBER: Final = re.compile(r"[-+.]?[0-9]")
-"""Quoted, so that no reader takes `120e3` for a number."""
+"""Quoted, so that no reader takes `120e3` for a number, whatever its version of YAML."""
 
 
 def _object(api_version: str, kind: str, object_name: str, fields: dict[str, Any]) -> dict[str, Any]:

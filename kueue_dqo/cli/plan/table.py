@@ -16,7 +16,8 @@ from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import counted
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.plan.computation import Plan
-from kueue_dqo.cli.plan.text import amount_text, clean, rounded
+from kueue_dqo.cli.plan.text import amount_text, rounded
+from kueue_dqo.cli.terminal import one_line
 from orchestrator.compute import Outcome
 from orchestrator.members import Member
 
@@ -44,7 +45,6 @@ def show(plan: Plan, warnings: list[str], notes: list[str]) -> None:
 
 
 def _console() -> Console:
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a character shows a ?
     width = None
     if not sys.stdout.isatty():
         columns = os.environ.get("COLUMNS", "")
@@ -73,13 +73,13 @@ def _capacity(plan: Plan) -> Group:
     wanted = _wanted(plan.hierarchy.members.values())
     for name, provider in sorted(plan.providers.items()):
         condition = find_condition(provider.status.conditions, dqo.CAPACITY_SYNCHRONIZED)
-        state = Text("no status", "red")
+        state = _text("no status", "red")
         if condition is not None:
-            state = Text(clean(condition.reason), "green" if condition.status == "True" else "red")
+            state = _text(condition.reason, "green" if condition.status == "True" else "red")
         capacity = provider.status.capacity
         label = name
         for flavor, resource, amount, rest in _capacity_rows(capacity, wanted) or [("-", "-", "-", "")]:
-            table.add_row(Text(label), state, Text(flavor), Text(resource), Text(amount), Text(rest, "dim"))
+            table.add_row(_text(label), state, _text(flavor), _text(resource), _text(amount), _text(rest, "dim"))
             label, state = "", Text()
         if condition is not None and condition.message:
             origin = "computed here from the nodes: " if name in plan.computed_providers else ""
@@ -118,12 +118,12 @@ def _orchestrator(name: str, plan: Plan) -> Group:
     outcome = plan.outcomes.get(name)
     if outcome is None:
         return Group(heading, _line("is being deleted: it writes nothing and does not compete", "dim"), Text())
-    parts: list[Text | Padding] = [_made_of(orchestrator), _indented(_conditions(outcome))]
+    parts: list[Text | Padding] = [_made_of(orchestrator), *_conditions(outcome)]
     if outcome.status.effective_capacity is not None:
         wanted = _wanted(plan.hierarchy.members.values())
         table = _table("FLAVOR", "RESOURCE", right="EFFECTIVE CAPACITY", last="")
         for *cells, rest in _capacity_rows(outcome.status.effective_capacity, wanted):
-            table.add_row(*map(Text, cells), Text(rest, "dim"))
+            table.add_row(*map(_text, cells), _text(rest, "dim"))
         parts += [Text(), _indented(table)]
     if outcome.quotas:
         parts += [Text(), _indented(_quotas(outcome, plan))]
@@ -141,17 +141,14 @@ def _made_of(orchestrator: dqo.DynamicQuotaOrchestrator) -> Padding:
     return _line(f"capacity of {' + '.join(terms)}", "dim")
 
 
-def _conditions(outcome: Outcome) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column()
+def _conditions(outcome: Outcome) -> Iterator[Padding]:
     for condition in outcome.status.conditions:
         if condition.type in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED):
             style = "green" if condition.status == "True" else "red"
-            state = Text(f"{condition.status} {condition.reason}", style)
-            table.add_row(Text(condition.type), state, Text(clean(condition.message)))
-    return table
+            line = _text(f"{condition.type} ")
+            line.append_text(_text(f"{condition.status} {condition.reason}", style))
+            line.append_text(_text(f": {condition.message}"))
+            yield _indented(line)
 
 
 def _quotas(outcome: Outcome, plan: Plan) -> Table:
@@ -165,18 +162,18 @@ def _quotas(outcome: Outcome, plan: Plan) -> Table:
         in_force = dict(quotas_by_pair(member.in_force))
         rows = list(quotas_by_pair(outcome.quotas[key].resource_groups))
         if not rows:
-            table.add_row(Text(label, "dim"), Text("-", "dim"), Text("-", "dim"), Text("-", "dim"))
+            table.add_row(_text(label, "dim"), _text("-", "dim"), _text("-", "dim"), _text("-", "dim"))
         flavor = ""
         for pair, quota in rows:
             before, after = amount_text(declared[pair].nominal_quota), amount_text(quota.nominal_quota)
             mark, style = _mark(quota, in_force.get(pair), declared[pair])
             table.add_row(
-                Text(label),
-                Text("" if pair.flavor == flavor else pair.flavor),
-                Text(pair.resource),
-                Text(f"{before} → {after}", style),
-                Text(_share(pair, quota, outcome)),
-                Text(mark, style),
+                _text(label),
+                _text("" if pair.flavor == flavor else pair.flavor),
+                _text(pair.resource),
+                _text(f"{before} → {after}", style),
+                _text(_share(pair, quota, outcome)),
+                _text(mark, style),
             )
             label, flavor = "", pair.flavor
     return table
@@ -237,42 +234,47 @@ def _bullets(title: str, texts: Iterable[str], style: str) -> Group:
     rows: list[Padding] = []
     for text in texts:
         grid = Table.grid(padding=(0, 1))
-        grid.add_row(Text("•", style), Text(clean(text), style))
+        grid.add_row(_text("•", style), _text(text, style))
         rows.append(_indented(grid))
     return Group(_heading(title), *rows, Text())
 
 
 def _summary(plan: Plan, warnings: int) -> Text:
     if not plan.orchestrators:
-        return Text("No DynamicQuotaOrchestrator in the files: no quota would change.")
+        return _text("No DynamicQuotaOrchestrator in the files: no quota would change.")
     working = sum(1 for outcome in plan.outcomes.values() if outcome.quotas)
     parts = [
         f"{counted(len(plan.orchestrators), 'orchestrator')}, {working} distributing",
         f"{counted(len(plan.changed_quotas()), 'object')} with new quotas",
         counted(warnings, "warning"),
     ]
-    return Text("; ".join(parts) + ". Nothing was written.", "bold")
+    return _text("; ".join(parts) + ". Nothing was written.", "bold")
 
 
 # --- small things --------------------------------------------------------------------------------------------------
 
 
 def _table(*left: str, right: str, last: str | None = None) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    """Names may be folded where the terminal is narrow; numbers never are."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in left:
-        table.add_column(title, no_wrap=True)
+        table.add_column(title, overflow="fold")
     table.add_column(right, justify="right", no_wrap=True)
     if last is not None:
         table.add_column(last, overflow="fold")
     return table
 
 
+def _text(text: str, style: str = "") -> Text:
+    return Text(one_line(text), style)
+
+
 def _heading(text: str) -> Text:
-    return Text(clean(text), "bold underline")
+    return _text(text, "bold underline")
 
 
 def _line(text: str, style: str = "") -> Padding:
-    return _indented(Text(clean(text), style))
+    return _indented(_text(text, style))
 
 
 def _indented(part: Table | Text) -> Padding:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from kueue_dqo.api.quantity import NANOS, Format, Quantity
 
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MANY_DIGITS: Final = 7
 _MANY_DIGITS_BINARY: Final = 4
 _BINARY_STEPS: Final = [(suffix, 1024**power) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)]
 _DECIMAL_STEPS: Final = [(suffix, 1000**power) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)]
-
-
-def clean(text: str) -> str:
-    """Without control characters: a message from a cluster must not steer the terminal."""
-    return _CONTROL.sub("�", text.replace("\n", " "))
 
 
 def amount_text(quantity: Quantity) -> str:
@@ -37,6 +30,7 @@ def amount_text(quantity: Quantity) -> str:
 
 
 def rounded(numerator: int, denominator: int, places: int) -> str:
-    """The quotient with so many decimal places, half up, in integers: the numbers may be too large for a float."""
-    scaled = (2 * numerator * 10**places + denominator) // (2 * denominator)
-    return f"{scaled // 10**places}.{scaled % 10**places:0{places}}"
+    """The quotient with so many decimal places, half away from zero; in integers, as floats end too soon."""
+    scaled = (2 * abs(numerator) * 10**places + denominator) // (2 * denominator)
+    sign = "-" if numerator < 0 and scaled else ""
+    return f"{sign}{scaled // 10**places}.{scaled % 10**places:0{places}}"

@@ -97,11 +97,12 @@ def _without_nodes(plan: Plan) -> Iterator[str]:
     """Zero nodes are an answer, but seldom the one that was meant."""
     nodes: Iterable[Node] = plan.manifests.of_kind(NODE).values()
     flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
-    if plan.computed_providers and not nodes:
-        listed = ", ".join(sorted(plan.computed_providers))
+    publishing = sorted(name for name in plan.computed_providers if plan.providers[name].status.capacity is not None)
+    if publishing and not nodes:
+        listed = ", ".join(publishing)
         yield f"there is no Node in the files: the capacity of {listed} is zero; add `kubectl get nodes -o json`"
         return
-    for name in sorted(plan.computed_providers):
+    for name in publishing:
         for flavor in plan.providers[name].flavor_names:
             if flavor in flavors and not any(_matches(flavors[flavor], node) for node in nodes):
                 yield (
@@ -143,10 +144,13 @@ def _composites(plan: Plan) -> Iterator[str]:
 
 def _autoscaled(plan: Plan) -> Iterator[str]:
     """A quota made of the nodes that are there now blocks the scale-up that would bring more."""
+    discovered = {
+        entry.name for each in plan.orchestrators.values() for entry in each.spec.capacity_discovery.providers
+    }
     from_nodes: set[str] = {
         flavor
-        for provider in plan.providers.values()
-        if provider.spec.controller_name == parameters.NODE_INVENTORY_CONTROLLER
+        for name, provider in plan.providers.items()
+        if name in discovered and provider.spec.controller_name == parameters.NODE_INVENTORY_CONTROLLER
         for flavor in provider.flavor_names
     }
     reasons: dict[str, str] = {}
