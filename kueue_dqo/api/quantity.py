@@ -20,6 +20,7 @@ LARGEST_UNITS: Final = 2**63 - 1
 
 _LONGEST_TEXT: Final = 256
 _FURTHEST_EXPONENT: Final = 512
+_LARGEST_INTEGER: Final = 10**_FURTHEST_EXPONENT
 _SHOWN_TEXT: Final = 40
 
 _BINARY: Final = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4, "Pi": 1024**5, "Ei": 1024**6}
@@ -110,6 +111,9 @@ class Quantity:
             msg = f"{_shown(value)} is no quantity: {WAY_OUT}"
             raise QuantityError(msg)
         if isinstance(value, int):
+            if abs(value) > _LARGEST_INTEGER:
+                msg = f"an integer of more than {_FURTHEST_EXPONENT} digits is no quantity: {WAY_OUT}"
+                raise QuantityError(msg)
             return cls(value * NANOS)
         return cls(_parse(repr(value)).nanos)
 

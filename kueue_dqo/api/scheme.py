@@ -83,13 +83,21 @@ def known_kind(api_version: str, kind: str) -> KnownKind | None:
 
 
 def decode_json(known: KnownKind, version: str, raw: bytes | msgspec.Raw) -> Decoded:
-    """The object in a piece of JSON. Raises ObjectInvalid, and msgspec.DecodeError for what is no JSON."""
+    """The object in a piece of JSON. Raises ObjectInvalid."""
     try:
         obj = msgspec.json.decode(raw, type=known.type, dec_hook=_decode_quantity)
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         # The careful way knows null fields and can say what is wrong where.
-        return decode(known, version, msgspec.json.decode(raw))
+        return decode(known, version, plain_json(raw))
     return _checked(obj, version, ())
+
+
+def plain_json(raw: bytes | msgspec.Raw) -> object:
+    """Plain dicts, lists and scalars from JSON. Raises ObjectInvalid for what is no JSON."""
+    try:
+        return json.loads(bytes(raw))
+    except ValueError as error:
+        raise ObjectInvalid((FieldProblem("the document", f"is no JSON: {error}"),)) from error
 
 
 def decode(known: KnownKind, version: str, plain: object) -> Decoded:
@@ -217,7 +225,7 @@ def _float_notices(plain: object, field: str) -> Iterator[FieldProblem]:
     elif isinstance(plain, list):
         for index, value in enumerate(plain):
             yield from _float_notices(value, f"{field}[{index}]")
-    elif isinstance(plain, float):
+    elif isinstance(plain, float) and not plain.is_integer():  # 1.0 is passed on as 1
         yield FieldProblem(field, f'{plain!r} has to be quoted ("{plain!r}") before an API server takes it')
 
 

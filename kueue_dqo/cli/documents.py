@@ -81,23 +81,24 @@ def _text(data: bytes) -> str:
 # --- JSON ----------------------------------------------------------------------------------------------------------
 
 
-class _Envelope(msgspec.Struct):
-    api_version: str = msgspec.field(name="apiVersion", default="")
-    kind: str = ""
-    items: list[msgspec.Raw] | None = None
-
-
 def _json_or_flow_yaml(data: bytes, *, is_json: bool) -> Iterator[Document]:
     if len(data) > STRICT_JSON_BYTES:
+        if not data.isascii():
+            _text(data)
         quick = _quick_json(data)
         if quick is not None:
             yield quick
             return
+    found: list[Document] = []
     try:
-        found = list(_json_documents(_text(data)))
+        found.extend(_json_documents(_text(data)))  # one by one: what precedes an error is kept
+    except DocumentError:
+        yield from found
+        raise
     except json.JSONDecodeError as error:
         msg = f"is no JSON (line {error.lineno}, column {error.colno}): {error.msg}"
         if is_json:
+            yield from found
             raise DocumentError(msg) from error
         try:
             found = list(_yaml_documents(_text(data)))
@@ -108,14 +109,12 @@ def _json_or_flow_yaml(data: bytes, *, is_json: bool) -> Iterator[Document]:
 
 
 def _quick_json(data: bytes) -> Document | None:
-    """A big v1 List with its items undecoded; None for anything else, which the careful way then looks at."""
+    """Big JSON, undecoded; None for what is not one document, which the careful way then looks at."""
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
+        msgspec.json.decode(data, type=msgspec.Raw)
     except msgspec.DecodeError:
         return None
-    if envelope.items is None:
-        return Document(1, None, msgspec.Raw(data))
-    return Document(1, None, {"apiVersion": envelope.api_version, "kind": envelope.kind, "items": envelope.items})
+    return Document(1, None, msgspec.Raw(data))
 
 
 def _json_documents(text: str) -> Iterator[Document]:
@@ -279,14 +278,14 @@ def _scalar(node: Any) -> Any:
 
 
 def plain_scalar(text: str) -> str | int | float | bool | None:
-    """What kubectl takes a YAML scalar without quotes for; a whole number written with an exponent is an integer."""
+    """What kubectl takes a YAML scalar without quotes for."""
     if text in _WORDS:
         return _WORDS[text]
     if len(text) > _LONGEST_NUMBER or not text.startswith(_NUMBERS_BEGIN):
         return text
     if text in _SPECIAL_FLOATS:
         return float(text.replace(".", ""))
-    digits = text.replace("_", "")
+    digits = text if text.startswith(".") else text.replace("_", "")
     number = _integer(digits) if _INTEGER.fullmatch(text) else _float(digits)
     return text if number is None else number
 
@@ -298,13 +297,11 @@ def _integer(digits: str) -> int | None:
     return None
 
 
-def _float(digits: str) -> int | float | None:
+def _float(digits: str) -> float | None:
     if not _FLOAT.fullmatch(digits):
         return None
     number = float(digits)
-    if math.isinf(number):
-        return None
-    return int(number) if number.is_integer() else number
+    return None if math.isinf(number) else number
 
 
 def _line(node: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Final
@@ -52,10 +53,16 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
-def run(arguments: list[str] | None = None) -> int:
+def run(arguments: list[str] | None = None) -> int:  # noqa: PLR0911 - one for each way to end
     """Runs the command and returns its exit code. No traceback reaches a user for what a user can bring about."""
+    if sys.stdout is None:  # closed before the start
+        click.echo("Error: standard output is closed", err=True)
+        return EXIT_ERROR
+    for stream, errors in ((sys.stdout, "replace"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)  # a character that the locale lacks is no reason to fail
     try:
-        code = dqo.main(args=arguments, prog_name="dqo", standalone_mode=False)
+        code = _invoke(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -70,12 +77,22 @@ def run(arguments: list[str] | None = None) -> int:
     except OSError as error:
         # What is left of the operating system's refusals, such as a full disk behind standard output.
         _close_standard_output()
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {printable(str(error))}", err=True)
         return EXIT_ERROR
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted", err=True)
         return EXIT_ERROR
-    return code if isinstance(code, int) else 0
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    """Not `dqo.main`: that ends the process without a word when the reader of standard output goes away."""
+    try:
+        with dqo.make_context("dqo", arguments) as context:
+            result = dqo.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return result if isinstance(result, int) else 0
 
 
 def _close_standard_output() -> None:

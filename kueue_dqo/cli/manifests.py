@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind
+from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind, plain_json
 from kueue_dqo.api.wording import counted
 from kueue_dqo.cli.documents import DocumentError, documents
 from kueue_dqo.cli.errors import CommandError
@@ -27,6 +27,7 @@ from kueue_dqo.cli.errors import CommandError
 STANDARD_INPUT: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _PROBLEMS_SHOWN: Final = 20
+_CHUNK: Final = 1 << 20
 _USUAL_HEAD: Final = re.compile(
     rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"metadata"\s*:'
 )
@@ -136,7 +137,7 @@ def _files(paths: tuple[str, ...]) -> Iterator[str]:
                 msg = f"{path} holds no file that ends in {', '.join(_SUFFIXES)}"
                 raise CommandError(msg)
         for file in found:
-            identity = file if file == STANDARD_INPUT else str(Path(file).resolve())
+            identity = file if file == STANDARD_INPUT else os.path.realpath(file)  # Path.resolve stumbles over loops
             if identity not in seen:
                 seen.add(identity)
                 yield file
@@ -158,16 +159,30 @@ def _content(path: str, max_bytes: Quantity) -> bytes:
     """The whole file; one above the limit is refused before it fills the memory."""
     limit = max_bytes.nanos // Quantity.of(1).nanos
     if path == STANDARD_INPUT:
-        data = sys.stdin.buffer.read(limit + 1)
+        if sys.stdin is None:  # closed before the start
+            msg = "is closed"
+            raise DocumentError(msg)
+        data = _read_at_most(sys.stdin.buffer, limit + 1, _CHUNK)
     else:
         with Path(path).open("rb") as file:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size > limit:
                 raise DocumentError(_too_large(max_bytes, status.st_size))
-            data = file.read(limit + 1)
+            data = _read_at_most(file, limit + 1, status.st_size + 1)
     if len(data) > limit:
         raise DocumentError(_too_large(max_bytes, None))
     return data
+
+
+def _read_at_most(file: BinaryIO, most: int, first: int) -> bytes:
+    """What there is, up to so many bytes. The limit is no request for memory: it is read in pieces."""
+    pieces: list[bytes] = []
+    piece = file.read(min(most, first))
+    while piece:
+        pieces.append(piece)
+        most -= len(piece)
+        piece = file.read(min(most, _CHUNK))
+    return b"".join(pieces)
 
 
 def _too_large(max_bytes: Quantity, size: int | None) -> str:
@@ -178,10 +193,13 @@ def _too_large(max_bytes: Quantity, size: int | None) -> str:
 # --- objects -------------------------------------------------------------------------------------------------------
 
 
+class _RawList(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
 class _Head(msgspec.Struct):
     api_version: Any = msgspec.field(name="apiVersion", default="")
     kind: Any = ""
-    metadata: Any = None
 
 
 def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, str] | None = None) -> None:
@@ -195,9 +213,10 @@ def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, 
     if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
         manifests.problems.append(f"{place}: is no Kubernetes object: apiVersion and kind have to be strings")
         return
-    if kind.endswith("List") and isinstance(content, dict) and isinstance(content.get("items"), list):
+    items = _items_of(content) if kind.endswith("List") else None
+    if items is not None:
         inner = None if (api_version, kind) == ("v1", "List") else (api_version, kind.removesuffix("List"))
-        for number, item in enumerate(content["items"], start=1):
+        for number, item in enumerate(items, start=1):
             _take(manifests, item, place._replace(item=number), inner)
         return
     try:
@@ -231,8 +250,25 @@ def _type_of(content: dict[str, Any] | msgspec.Raw) -> tuple[Any, Any]:
     return head.api_version, head.kind
 
 
+def _items_of(content: dict[str, Any] | msgspec.Raw) -> list[Any] | None:
+    """The items of a List; of undecoded JSON undecoded too. None where there are none to be had."""
+    if isinstance(content, dict):
+        items = content.get("items")
+        return items if isinstance(items, list) else None
+    try:
+        return msgspec.json.decode(content, type=_RawList).items
+    except msgspec.DecodeError:
+        return None
+
+
 def _name_of(content: dict[str, Any] | msgspec.Raw) -> str:
-    metadata = content.get("metadata") if isinstance(content, dict) else _head_of(content).metadata
+    plain: object = content
+    if isinstance(content, msgspec.Raw):
+        try:
+            plain = plain_json(content)
+        except ObjectInvalid:
+            plain = None
+    metadata = plain.get("metadata") if isinstance(plain, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) and name else "(no name)"
 
@@ -240,8 +276,8 @@ def _name_of(content: dict[str, Any] | msgspec.Raw) -> str:
 def _head_of(raw: msgspec.Raw) -> _Head:
     try:
         return msgspec.json.decode(raw, type=_Head)
-    except msgspec.ValidationError:
-        return _Head()  # a list or a scalar
+    except msgspec.DecodeError:
+        return _Head()  # a list, a scalar, a number beyond all floats
 
 
 def _kind_of(content: object) -> str:

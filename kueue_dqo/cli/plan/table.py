@@ -45,11 +45,14 @@ def show(plan: Plan, warnings: list[str], notes: list[str]) -> None:
 
 
 def _console() -> Console:
-    width = None
+    """As wide as the terminal, elsewhere as COLUMNS says; never so narrow that a number would be cut."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    width = console.width
     if not sys.stdout.isatty():
         columns = os.environ.get("COLUMNS", "")
-        width = max(int(columns), _NARROWEST) if columns.isdecimal() else _PIPED_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+        width = int(columns) if columns.isdecimal() else _PIPED_WIDTH
+    console.width = max(width, _NARROWEST)
+    return console
 
 
 def _parts(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[Group | Text]:

@@ -8,6 +8,7 @@ from kueue_dqo.api.quantity import NANOS, Format, Quantity
 
 _MANY_DIGITS: Final = 7
 _MANY_DIGITS_BINARY: Final = 4
+_LARGEST_SHOWN: Final = 10**24
 _BINARY_STEPS: Final = [(suffix, 1024**power) for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)]
 _DECIMAL_STEPS: Final = [(suffix, 1000**power) for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), 1)]
 
@@ -22,10 +23,14 @@ def amount_text(quantity: Quantity) -> str:
     digits = sum(character.isdigit() for character in exact)
     if abs(quantity.nanos) < NANOS or digits <= (_MANY_DIGITS_BINARY if exact.endswith("i") else _MANY_DIGITS):
         return exact
+    units = abs(quantity.nanos) // NANOS
+    if units >= _LARGEST_SHOWN:
+        power = len(str(units)) - 1
+        return f"~{rounded(quantity.nanos, NANOS * 10**power, 2)}e{power}"
     steps = _BINARY_STEPS if quantity.format is Format.BINARY else _DECIMAL_STEPS
-    for suffix, units in reversed(steps):
-        if abs(quantity.nanos) >= units * NANOS:
-            return f"~{rounded(quantity.nanos, units * NANOS, 2)}{suffix}"
+    for suffix, step in reversed(steps):
+        if units >= step:
+            return f"~{rounded(quantity.nanos, step * NANOS, 2)}{suffix}"
     return f"~{rounded(quantity.nanos, NANOS, 3)}"
 
 
