@@ -50,6 +50,7 @@ def dqo() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command and exits: 0, 1 for any error, and what `dqo plan --help` says of its own codes."""
+    _buffer_standard_output()
     sys.exit(run(arguments))
 
 
@@ -93,6 +94,13 @@ def _invoke(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _buffer_standard_output() -> None:
+    """With PYTHONUNBUFFERED, as in many containers, Python loses what a pipe does not take at once without a word."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stdout.encoding)
 
 
 def _close_standard_output() -> None:
