@@ -201,6 +201,8 @@ def _yaml_documents(text: str) -> Iterator[Document]:
         mark = error.problem_mark or error.context_mark
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         msg = f"is no YAML{where}: {' '.join(filter(None, (error.context, error.problem)))}"
+        if "nesting depth" in msg:  # libyaml's own limit
+            msg = f"is nested too deeply{where}"
         raise DocumentError(msg) from error
     except yaml.YAMLError as error:
         msg = f"is no YAML: {' '.join(str(error).split())}"

@@ -118,7 +118,7 @@ def make_plan(manifests: Manifests, road: Road) -> Plan:
     computed = _computed_providers(providers, manifests, _declared_resources(hierarchy.members))
     providers |= computed
     outcomes = compute(Snapshot(orchestrators, providers, hierarchy))
-    notes += _filled_in(manifests, orchestrators, nodes, outcomes)
+    notes += _filled_in(manifests, orchestrators, hierarchy, nodes, outcomes)
     return Plan(road, manifests, providers, orchestrators, nodes, hierarchy, outcomes, set(computed), notes)
 
 
@@ -134,6 +134,7 @@ def _with_generation(obj: Any, conditions: tuple[Condition, ...], kind: str) -> 
 def _filled_in(
     manifests: Manifests,
     orchestrators: Mapping[str, dqo.DynamicQuotaOrchestrator],
+    hierarchy: Hierarchy,
     nodes: Mapping[ObjectKey, QuotaNode],
     outcomes: Mapping[str, Outcome],
 ) -> list[str]:
@@ -151,7 +152,7 @@ def _filled_in(
             "observed, "
             "else 1"
         )
-    without_uid = sorted(str(key) for key in _sharing(outcomes, nodes) if not nodes[key].metadata.uid)
+    without_uid = sorted(str(key) for key in _sharing(outcomes, hierarchy) if not nodes[key].metadata.uid)
     if without_uid:
         notes.append(
             f"no metadata.uid on {some(without_uid, at_most=3)}: ties were settled by name here and may fall on other "
@@ -167,14 +168,15 @@ def _filled_in(
     return notes
 
 
-def _sharing(outcomes: Mapping[str, Outcome], nodes: Mapping[ObjectKey, QuotaNode]) -> set[ObjectKey]:
-    """The targets that share some pair with another: only between these can there be a tie."""
+def _sharing(outcomes: Mapping[str, Outcome], hierarchy: Hierarchy) -> set[ObjectKey]:
+    """The targets that share some orchestrated pair with another: only between these can there be a tie."""
     sharing: set[ObjectKey] = set()
     for outcome in outcomes.values():
         holders: dict[FlavorResource, list[ObjectKey]] = {}
         for key in outcome.quotas:
-            for pair, _ in quotas_by_pair(nodes[key].quotas):
-                holders.setdefault(pair, []).append(key)
+            for pair, _ in quotas_by_pair(hierarchy.members[key].declared):
+                if pair.flavor in (outcome.discovery.flavors or {}):
+                    holders.setdefault(pair, []).append(key)
         sharing |= {key for keys in holders.values() if len(keys) > 1 for key in keys}
     return sharing
 

@@ -1,0 +1,445 @@
+"""The examples: every number that their READMEs state comes out of the command, and stands in its README."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from kueue_dqo.api.quantity import Quantity
+from tests.e2e.process import EXAMPLES, ROOT, dqo
+
+TEAMS = "01-two-teams-one-pool"
+POOLS = "02-gpu-pools"
+CONFLICT = "03-two-orchestrators-in-conflict"
+DUMP = "04-cluster-dump"
+GPU = "nvidia.com/gpu"
+GIBI = 2**30 * 10**9  # nanos
+
+
+class Quota(NamedTuple):
+    """A row of a README: a pair of a queue or Cohort, what was there before, what is planned."""
+
+    queue: str
+    flavor: str
+    resource: str
+    before: str
+    planned: str
+
+
+QUOTAS = {
+    TEAMS: [
+        Quota("team-a", "batch", "cpu", "10", "16"),
+        Quota("team-a", "batch", "memory", "64Gi", "95988Mi"),
+        Quota("team-b", "batch", "cpu", "20", "32"),
+        Quota("team-b", "batch", "memory", "64Gi", "95988Mi"),
+    ],
+    POOLS: [
+        Quota("org", "h100", GPU, "4", "3"),
+        Quota("org", "h100", "cpu", "96", "72.751"),
+        Quota("org", "h100", "memory", "960Gi", "765.9Gi"),
+        Quota("research", "h100", GPU, "4", "3"),
+        Quota("research", "h100", "cpu", "96", "72.751"),
+        Quota("research", "h100", "memory", "960Gi", "765.9Gi"),
+        Quota("research-llm", "h100", GPU, "16", "12"),
+        Quota("research-llm", "h100", "cpu", "384", "291.004"),
+        Quota("research-llm", "h100", "memory", "3840Gi", "3063.6Gi"),
+        Quota("research-vision", "h100", GPU, "4", "3"),
+        Quota("research-vision", "h100", "cpu", "96", "72.751"),
+        Quota("research-vision", "h100", "memory", "960Gi", "765.9Gi"),
+        Quota("product-training", "h100", GPU, "12", "9"),
+        Quota("product-training", "h100", "cpu", "288", "218.253"),
+        Quota("product-training", "h100", "memory", "2880Gi", "2297.7Gi"),
+        Quota("product-training", "h100", "example.com/license", "50", "0"),
+        Quota("org", "a100", GPU, "5", "3"),
+        Quota("org", "a100", "cpu", "55", "42.572"),
+        Quota("org", "a100", "memory", "600Gi", "499.5Gi"),
+        Quota("research-vision", "a100", GPU, "8", "6"),
+        Quota("research-vision", "a100", "cpu", "88", "68.115"),
+        Quota("research-vision", "a100", "memory", "960Gi", "799.2Gi"),
+        Quota("product-serving", "a100", GPU, "12", "8"),
+        Quota("product-serving", "a100", "cpu", "132", "102.172"),
+        Quota("product-serving", "a100", "memory", "1440Gi", "1198.9Gi"),
+        Quota("ci", "a100", GPU, "7", "5"),
+        Quota("ci", "a100", "cpu", "77", "59.601"),
+        Quota("ci", "a100", "memory", "840Gi", "699.3Gi"),
+    ],
+    CONFLICT: [
+        Quota("ml-training", "general", "cpu", "20", "31"),
+        Quota("ml-training", "general", "memory", "80Gi", "120Gi"),
+        Quota("ml-notebooks", "general", "cpu", "5", "7.75"),
+        Quota("ml-notebooks", "general", "memory", "20Gi", "30Gi"),
+        Quota("web-batch", "general", "cpu", "15", "23.25"),
+        Quota("web-batch", "general", "memory", "60Gi", "90Gi"),
+        Quota("lab-audio", "lab", "cpu", "32", "32"),
+        Quota("lab-audio", "lab", GPU, "4", "4"),
+        Quota("lab-robots", "lab", "cpu", "32", "32"),
+        Quota("lab-robots", "lab", GPU, "4", "3"),
+        Quota("lab-text", "lab", "cpu", "32", "32"),
+        Quota("lab-text", "lab", GPU, "4", "3"),
+    ],
+    DUMP: [
+        Quota("analytics", "etl", "cpu", "52.967", "42.373"),
+        Quota("analytics", "etl", "memory", "208037200Ki", "166429760Ki"),
+        Quota("etl", "etl", "cpu", "13.241", "10.593"),
+        Quota("etl", "etl", "memory", "52009300Ki", "41607440Ki"),
+        Quota("reports", "etl", "cpu", "13.242", "10.594"),
+        Quota("reports", "etl", "memory", "52009300Ki", "41607440Ki"),
+    ],
+}
+LIMITS = {
+    POOLS: [
+        ("research-llm", "h100", GPU, "lendingLimit", "14", "12"),
+        ("research-llm", "h100", "cpu", "lendingLimit", "336", "291.004"),
+        ("research-llm", "h100", "memory", "lendingLimit", "3360Gi", "3212400984Ki"),
+        ("research-vision", "h100", GPU, "lendingLimit", "2", "2"),
+        ("research-vision", "h100", GPU, "borrowingLimit", "8", "8"),
+        ("research", "h100", GPU, "lendingLimit", "4", "4"),
+        ("product-training", "h100", GPU, "borrowingLimit", "4", "4"),
+        ("product-serving", "a100", GPU, "borrowingLimit", "0", "0"),
+    ],
+    DUMP: [("analytics", "etl", "cpu", "lendingLimit", "20", "20")],
+}
+CAPACITIES = [
+    (TEAMS, "teams", "batch", "cpu", "48"),
+    (TEAMS, "teams", "batch", "memory", "191976Mi"),
+    (POOLS, "org", "h100", GPU, "30.4"),
+    (POOLS, "org", "h100", "cpu", "727.51"),
+    (POOLS, "org", "h100", "memory", "8031002460Ki"),
+    (POOLS, "org", "a100", GPU, "22.8"),
+    (POOLS, "org", "a100", "cpu", "272.46"),
+    (POOLS, "org", "a100", "memory", "3352255671Ki"),
+    (CONFLICT, "platform", "general", "cpu", "62"),
+    (CONFLICT, "platform", "general", "memory", "240Gi"),
+    (CONFLICT, "ml-half", "general", "cpu", "31"),
+    (CONFLICT, "ml-half", "general", "memory", "120Gi"),
+    (CONFLICT, "lab", "lab", "cpu", "96"),
+    (CONFLICT, "lab", "lab", GPU, "10"),
+    (DUMP, "data", "etl", "cpu", "63.56"),
+    (DUMP, "data", "etl", "memory", "249644640Ki"),
+]
+EMPTY = {TEAMS: {"teams"}, POOLS: {"product"}, CONFLICT: {"company", "ml", "lab"}, DUMP: {"data"}}
+"""Cohorts that declare nothing and get an empty list."""
+
+COMPUTED, DISTRIBUTED = "EffectiveCapacityComputed", "Distributed"
+CONDITIONS = {
+    (CONFLICT, "platform"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (CONFLICT, "ml-half"): {
+        COMPUTED: ("True", "Computed"),
+        DISTRIBUTED: ("False", "ConflictingDynamicQuotaOrchestrator"),
+    },
+    (CONFLICT, "lab"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (CONFLICT, "burst-preview"): {COMPUTED: ("False", "ProviderNotReady")},
+    (TEAMS, "teams"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (POOLS, "org"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (DUMP, "data"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+}
+WARNINGS: dict[str, list[tuple[str, ...]]] = {
+    TEAMS: [],
+    POOLS: [
+        ("h100/example.com/license becomes 0 for ClusterQueue/product-training",),
+        (
+            "ClusterQueue/research-llm uses 14 h100/nvidia.com/gpu",
+            "new quota is 12",
+            "the 2 above it count as borrowed",
+        ),
+    ],
+    CONFLICT: [],
+    DUMP: [("ClusterQueue/analytics uses 48 etl/cpu", "new quota is 42373m", "the 5627m above it count as borrowed")],
+}
+
+
+@cache
+def _planned(example: str) -> dict[tuple[str, str], Any]:
+    """What the command writes, by kind and name."""
+    finished = dqo("plan", "-f", EXAMPLES / example, "-o", "json")
+    assert finished.code == 0, finished.err
+    return {(item["kind"], item["metadata"]["name"]): item for item in json.loads(finished.out)["items"]}
+
+
+@cache
+def _readme(example: str) -> str:
+    """Without the signs for bold text and for code."""
+    return (EXAMPLES / example / "README.md").read_text().replace("**", "").replace("`", "")
+
+
+@cache
+def _manifests(example: str) -> list[Any]:
+    """Every object of the example, read by nothing of the command's."""
+    found: list[Any] = []
+    for path in sorted((EXAMPLES / example).iterdir()):
+        if path.suffix in (".yaml", ".json"):
+            for document in yaml.safe_load_all(path.read_text()):
+                found += document["items"] if document["kind"] == "List" else [document]
+    return found
+
+
+def _quota_of(groups: list[Any], flavor: str, resource: str) -> dict[str, Any]:
+    [quota] = [
+        quota
+        for group in groups
+        for each in group["flavors"]
+        if each["name"] == flavor
+        for quota in each["resources"]
+        if quota["name"] == resource
+    ]
+    return dict(quota)
+
+
+def _groups(example: str, name: str) -> list[Any]:
+    """The planned resource groups of a ClusterQueue or Cohort."""
+    [item] = [
+        item for (kind, each), item in _planned(example).items() if each == name and kind in ("ClusterQueue", "Cohort")
+    ]
+    return list(item["status"]["effectiveQuotas"]["resourceGroups"])
+
+
+def _groups_before(example: str, name: str) -> list[Any]:
+    """Those in force where there are any, else those declared."""
+    [item] = [
+        each
+        for each in _manifests(example)
+        if each["metadata"]["name"] == name and each["kind"] in ("ClusterQueue", "Cohort")
+    ]
+    effective = item.get("status", {}).get("effectiveQuotas")
+    return list((effective or item["spec"]).get("resourceGroups", []))
+
+
+def _is(quantity: object, text: str) -> bool:
+    """Whether a README may write the quantity so: exactly, or with one decimal place of Gi."""
+    value = Quantity.of(quantity)
+    if text.endswith("Gi") and "." in text:
+        return f"{float(Fraction(value.nanos, GIBI)):.1f}Gi" == text
+    return value == Quantity.of(text)
+
+
+def _stands(text: str, line: str) -> bool:
+    """Whether the number stands there as a number of its own."""
+    return re.search(rf"(?<![\w.]){re.escape(text)}(?![\w]|\.\d)", line) is not None
+
+
+def _rows(example: str, name: str) -> Iterator[str]:
+    """The lines of tables that speak of the queue or Cohort."""
+    for line in _readme(example).splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.lstrip().startswith("|") and cells[0].removeprefix("Cohort ") == name:
+            yield line
+
+
+def test_every_example_is_looked_at() -> None:
+    """A new one needs its expectations here, and its line in the list."""
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
+    assert folders == QUOTAS.keys()
+    listed = re.findall(r"\]\(([\w-]+)/\)", (EXAMPLES / "README.md").read_text())
+    assert sorted(listed) == sorted(folders)
+
+
+@pytest.mark.parametrize("example", QUOTAS)
+def test_the_command_of_the_readme_works(example: str) -> None:
+    """As it stands there, from the root of the tree."""
+    commands = re.findall(r"^(dqo plan .*)$", _readme(example), flags=re.MULTILINE)
+    assert commands == [f"dqo plan -f examples/{example}"]
+    finished = dqo(*commands[0].split()[1:], cwd=ROOT)
+    assert (finished.code, finished.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("example", "row"),
+    [(example, row) for example, rows in QUOTAS.items() for row in rows],
+    ids=lambda value: "-".join(value[:3]) if isinstance(value, Quota) else value,
+)
+def test_quotas_are_those_of_the_readme(example: str, row: Quota) -> None:
+    """Before and after, by table."""
+    before = _quota_of(_groups_before(example, row.queue), row.flavor, row.resource)
+    planned = _quota_of(_groups(example, row.queue), row.flavor, row.resource)
+    assert _is(before["nominalQuota"], row.before)
+    assert _is(planned["nominalQuota"], row.planned)
+    if row.resource != "example.com/license":
+        assert any(_stands(row.before, line) and _stands(row.planned, line) for line in _rows(example, row.queue))
+
+
+@pytest.mark.parametrize("example", QUOTAS)
+def test_no_quota_is_left_out_of_the_readme(example: str) -> None:
+    """All pairs of all queues and Cohorts are in the tables; a Cohort that declares nothing has an empty list."""
+    written = {
+        (name, flavor["name"], quota["name"])
+        for (kind, name), item in _planned(example).items()
+        if kind in ("ClusterQueue", "Cohort")
+        for group in item["status"]["effectiveQuotas"]["resourceGroups"]
+        for flavor in group["flavors"]
+        for quota in flavor["resources"]
+    }
+    assert written == {row[:3] for row in QUOTAS[example]}
+    assert {name for kind, name in _planned(example) if kind == "Cohort" and not _groups(example, name)} == EMPTY[
+        example
+    ]
+
+
+@pytest.mark.parametrize(
+    ("example", "limit"), [(example, limit) for example, limits in LIMITS.items() for limit in limits]
+)
+def test_limits_are_those_of_the_readme(example: str, limit: tuple[str, str, str, str, str, str]) -> None:
+    """Capped or copied, as the text says."""
+    name, flavor, resource, field, before, planned = limit
+    assert _is(_quota_of(_groups_before(example, name), flavor, resource)[field], before)
+    assert _is(_quota_of(_groups(example, name), flavor, resource)[field], planned)
+    assert _stands(planned, _readme(example))
+
+
+@pytest.mark.parametrize(("example", "orchestrator", "flavor", "resource", "text"), CAPACITIES)
+def test_effective_capacity_is_that_of_the_readme(
+    example: str, orchestrator: str, flavor: str, resource: str, text: str
+) -> None:
+    """What the orchestrator has to share out."""
+    status = _planned(example)["DynamicQuotaOrchestrator", orchestrator]["status"]
+    [resources] = [each["resources"] for each in status["effectiveCapacity"]["flavors"] if each["name"] == flavor]
+    assert _is(resources[resource], text)
+    assert _stands(text, _readme(example))
+
+
+@pytest.mark.parametrize(("example", "orchestrator"), CONDITIONS)
+def test_conditions_are_those_of_the_readme(example: str, orchestrator: str) -> None:
+    """Those of all orchestrators of all examples."""
+    conditions = _planned(example)["DynamicQuotaOrchestrator", orchestrator]["status"]["conditions"]
+    wanted = CONDITIONS[example, orchestrator]
+    assert {each["type"]: (each["status"], each["reason"]) for each in conditions} == wanted
+    if example == CONFLICT:
+        [row] = [line for line in _rows(example, orchestrator) if "True" in line or "False" in line]
+        assert all(f"{status}, {reason}" in row for status, reason in wanted.values())
+    names = {name for kind, name in _planned(example) if kind == "DynamicQuotaOrchestrator"}
+    assert names == {name for each, name in CONDITIONS if each == example}
+
+
+@pytest.mark.parametrize("example", WARNINGS)
+def test_warnings_are_those_of_the_readme(example: str) -> None:
+    """No more and no fewer."""
+    finished = dqo("plan", "-f", EXAMPLES / example, "-o", "json")
+    warnings = [line for line in finished.err.splitlines() if line.startswith("Warning: ")]
+    assert len(warnings) == len(WARNINGS[example])
+    for warning, parts in zip(warnings, WARNINGS[example], strict=True):
+        assert all(part in warning for part in parts), warning
+
+
+@pytest.mark.parametrize(("example", "code"), [(TEAMS, 2), (POOLS, 2), (CONFLICT, 3), (DUMP, 2)])
+def test_the_detailed_exit_code_is_that_of_the_readme(example: str, code: int) -> None:
+    """Where the README states one."""
+    assert dqo("plan", "-f", EXAMPLES / example, "--detailed-exitcode").code == code
+    stated = re.search(r"With --detailed-exitcode the command ends with (\d)", _readme(example))
+    assert stated is None or int(stated[1]) == code
+    assert (stated is not None) == (example in (CONFLICT, DUMP))
+
+
+# --- what the texts say besides ------------------------------------------------------------------------------------
+
+
+def _summary(example: str, provider: str) -> str:
+    return str(_planned(example)["CapacityProvider", provider]["status"]["conditions"][0]["message"])
+
+
+def test_two_teams_count_six_machines_of_eight_cpus() -> None:
+    """6 × 8 = 48 and 6 × 31996Mi = 191976Mi; 18 CPUs belonged to nobody's quota."""
+    assert _summary(TEAMS, "batch-nodes") == "batch: 6 nodes, 48 cpu, 191976Mi memory"
+    nodes = [each for each in _manifests(TEAMS) if each["kind"] == "Node"]
+    assert [(each["status"]["allocatable"]["cpu"], each["status"]["allocatable"]["memory"]) for each in nodes] == [
+        ("8", "32763904Ki")
+    ] * 6
+    assert Quantity.of("32763904Ki") == Quantity.of("31996Mi")
+    assert 48 - sum(int(row.before) for row in QUOTAS[TEAMS] if row.resource == "cpu") == 18
+    assert all(text in _readme(TEAMS) for text in ("6 × 8 = 48", "6 × 31996Mi = 191976Mi", "18 CPUs"))
+
+
+def test_without_one_machine_two_teams_share_forty_cpus(tmp_path: Path) -> None:
+    """What the README invites to try; the millicore that is left over goes to the larger remainder."""
+    folder = shutil.copytree(EXAMPLES / TEAMS, tmp_path / TEAMS)
+    nodes = folder / "nodes.yaml"
+    text = nodes.read_text()
+    nodes.write_text(text.replace("    podCIDR:", "    unschedulable: true\n    podCIDR:", 1))
+    assert nodes.read_text() != text
+    planned = json.loads(dqo("plan", "-f", folder, "-o", "json").out)["items"]
+    quotas = {
+        item["metadata"]["name"]: _quota_of(item["status"]["effectiveQuotas"]["resourceGroups"], "batch", "cpu")
+        for item in planned
+        if item["kind"] == "ClusterQueue"
+    }
+    assert {name: Quantity.of(quota["nominalQuota"]) for name, quota in quotas.items()} == {
+        "team-a": Quantity.of("13.333"),
+        "team-b": Quantity.of("26.667"),
+    }
+    assert all(_stands(text, _readme(TEAMS)) for text in ("40 CPUs", "13.333", "26.667"))
+
+
+def test_gpu_pools_leave_out_the_cordoned_and_the_failed_machine() -> None:
+    """4 of 5 H100 machines and 3 of 4 A100 machines count, with eight GPUs each."""
+    assert _summary(POOLS, "gpu-nodes") == (
+        "h100: 4 nodes, 32 nvidia.com/gpu; a100: 3 nodes, 24 nvidia.com/gpu; excluded: NotReady=1, Cordoned=1"
+    )
+    assert sum(each["kind"] == "Node" for each in _manifests(POOLS)) == 10
+    for flavor, declared in (("h100", 40), ("a100", 32)):
+        rows = [row for row in QUOTAS[POOLS] if row.flavor == flavor and row.resource == GPU]
+        assert sum(int(row.before) for row in rows) == declared
+    assert sum(int(row.planned) for row in QUOTAS[POOLS] if row.flavor == "a100" and row.resource == GPU) == 22
+    assert sum(int(row.planned) for row in QUOTAS[POOLS] if row.flavor == "h100" and row.resource == GPU) == 30
+
+
+@pytest.mark.parametrize(
+    ("queue", "declared", "share"),
+    [("org", 5, "3.4375"), ("research-vision", 8, "5.5"), ("product-serving", 12, "8.25"), ("ci", 7, "4.8125")],
+)
+def test_exact_shares_of_the_a100_are_those_of_the_readme(queue: str, declared: int, share: str) -> None:
+    """22 × declared ÷ 32."""
+    assert Fraction(22 * declared, 32) == Fraction(share)
+    assert any(_stands(share, line) and _stands(str(declared), line) for line in _rows(POOLS, queue))
+
+
+def test_the_dump_says_what_was_there_before() -> None:
+    """The capacity that was in force, the declared quotas, and the UIDs that settled the ties."""
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in _manifests(DUMP)}
+    [before] = objects["DynamicQuotaOrchestrator", "data"]["status"]["effectiveCapacity"]["flavors"]
+    assert _is(before["resources"]["cpu"], "79.45")
+    assert _is(before["resources"]["memory"], "312055800Ki")
+    assert all(
+        any(_stands(text, line) for line in _rows(DUMP, "effective capacity"))
+        for text in ("79.45", "63.56", "312055800Ki", "249644640Ki")
+    )
+    declared = {
+        name: _quota_of(each["spec"]["resourceGroups"], "etl", "cpu")["nominalQuota"]
+        for (kind, name), each in objects.items()
+        if kind == "ClusterQueue"
+    }
+    assert {name: Quantity.of(quota) for name, quota in declared.items()} == {
+        "analytics": Quantity.of(40),
+        "etl": Quantity.of(10),
+        "reports": Quantity.of(10),
+    }
+    for name, begins in (("reports", "1f93ad6e"), ("analytics", "5d0c41a7"), ("etl", "b81e6f02")):
+        assert objects["ClusterQueue", name]["metadata"]["uid"].startswith(begins)
+        assert f"{begins}…" in _readme(DUMP)
+    reservation = objects["ClusterQueue", "analytics"]["status"]["flavorsReservation"][0]["resources"]
+    assert {each["name"]: each["total"] for each in reservation} == {"cpu": "48", "memory": "144Gi"}
+    assert all(_stands(text, _readme(DUMP)) for text in ("48 CPUs", "5.627", "144Gi", "4 × 15890m = 63.56"))
+
+
+def test_the_preview_keeps_a_number_that_nobody_uses() -> None:
+    """256 CPUs stand in a status that is not ready."""
+    [account] = [each for each in _manifests(CONFLICT) if each["metadata"]["name"] == "burst-account"]
+    assert account["status"]["capacity"]["flavors"][0]["resources"]["cpu"] == "256"
+    assert account["status"]["conditions"][0]["reason"] == "SourceUnavailable"
+    assert "effectiveCapacity" not in _planned(CONFLICT)["DynamicQuotaOrchestrator", "burst-preview"]["status"]
+    assert "The 256 CPUs" in _readme(CONFLICT)
+
+
+@pytest.mark.parametrize("example", QUOTAS)
+def test_the_table_shows_what_json_says(example: str) -> None:
+    """The planned amounts of the README stand in the table, too."""
+    finished = dqo("plan", "-f", EXAMPLES / example, COLUMNS="200")
+    for row in QUOTAS[example]:
+        if row.resource != "memory":
+            assert re.search(rf"→ {re.escape(row.planned)}\b", finished.out), row
