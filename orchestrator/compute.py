@@ -23,7 +23,7 @@ from orchestrator.members import Member
 from orchestrator.ownership import why_not_mine
 from orchestrator.precedence import those_above
 
-_OURS = (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED)
+_WRITTEN_CONDITIONS = (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of one: its status, and the quotas of its subtree (none where it distributes nothing)."""
+    """What becomes of an orchestrator: its status, and its subtree's quotas (none where it distributes nothing)."""
 
     status: dqo.DynamicQuotaOrchestratorStatus
     discovery: Discovery
@@ -45,7 +45,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class _Plan:
+class _Draft:
     """An orchestrator on its way to an outcome."""
 
     orchestrator: dqo.DynamicQuotaOrchestrator
@@ -71,11 +71,11 @@ def compute(snapshot: Snapshot) -> dict[str, Outcome]:
     return {plan.orchestrator.metadata.name: _outcome(plan) for plan in plans}
 
 
-def _plan(orchestrator: dqo.DynamicQuotaOrchestrator, snapshot: Snapshot) -> _Plan:
+def _plan(orchestrator: dqo.DynamicQuotaOrchestrator, snapshot: Snapshot) -> _Draft:
     discovery = discover(orchestrator, snapshot.providers)
     root = orchestrator.root
     if root is None:
-        return _Plan(orchestrator, discovery, [], [], [])
+        return _Draft(orchestrator, discovery, [], [], [])
     obstacles: list[tuple[str, str]] = []
     if discovery.flavors is None:
         message = "Effective capacity is not computed, quotas stay as they are: " + discovery.condition.message
@@ -99,15 +99,15 @@ def _plan(orchestrator: dqo.DynamicQuotaOrchestrator, snapshot: Snapshot) -> _Pl
     unknown = [f"{member.key}: {member.problem}" for member in targets if member.problem is not None]
     if unknown:
         obstacles.append((dqo.MISCONFIGURED, some(unknown)))
-    return _Plan(orchestrator, discovery, targets, obstacles, [])
+    return _Draft(orchestrator, discovery, targets, obstacles, [])
 
 
-def _settle_ownership(plans: list[_Plan], snapshot: Snapshot) -> None:
+def _settle_ownership(plans: list[_Draft], snapshot: Snapshot) -> None:
     """Decides who may overwrite whose quotas, in rounds until nothing changes.
 
-    The first round goes by the conditions in the snapshot, the following by what came out. Two orchestrators that both
-    may write have no target in common, so one that distributes once goes on doing so, and each round but the last adds
-    one.
+    All are judged at once in each round, as a controller does that takes a snapshot, computes and writes. The first
+    goes by the conditions in the snapshot, the following by what came out. Two orchestrators that both may write have
+    no target in common, so one that distributes once goes on doing so, and each round but the last adds one.
     """
     not_distributing = {
         name
@@ -141,9 +141,11 @@ def _settle_ownership(plans: list[_Plan], snapshot: Snapshot) -> None:
             return
         not_distributing = outcome
         owners |= taken
+    msg = f"the ownership of quotas did not settle among {len(plans)} orchestrators"
+    raise RuntimeError(msg)
 
 
-def _outcome(plan: _Plan) -> Outcome:
+def _outcome(plan: _Draft) -> Outcome:
     orchestrator = plan.orchestrator
     conditions = [plan.discovery.condition]
     quotas: dict[ObjectKey, EffectiveQuotas] = {}
@@ -151,7 +153,7 @@ def _outcome(plan: _Plan) -> Outcome:
         if plan.distributes:
             quotas = _quotas(plan)
         conditions.append(_distributed(plan))
-    kept = tuple(each for each in orchestrator.status.conditions if each.type not in _OURS)
+    kept = tuple(each for each in orchestrator.status.conditions if each.type not in _WRITTEN_CONDITIONS)
     status = dqo.DynamicQuotaOrchestratorStatus(
         plan.discovery.capacity,
         kept + tuple(_with_transition_time(each, orchestrator.status.conditions) for each in conditions),
@@ -159,7 +161,7 @@ def _outcome(plan: _Plan) -> Outcome:
     return Outcome(status, plan.discovery, quotas)
 
 
-def _quotas(plan: _Plan) -> dict[ObjectKey, EffectiveQuotas]:
+def _quotas(plan: _Draft) -> dict[ObjectKey, EffectiveQuotas]:
     flavors = (plan.discovery.flavors or {}).keys()
     shares = distribute(plan.targets, flavors, plan.discovery.units)
     in_order = {pair: iter(units) for pair, units in shares.items()}
@@ -169,7 +171,7 @@ def _quotas(plan: _Plan) -> dict[ObjectKey, EffectiveQuotas]:
     }
 
 
-def _distributed(plan: _Plan) -> Condition:
+def _distributed(plan: _Draft) -> Condition:
     generation = plan.orchestrator.metadata.generation
     if plan.distributes:
         queues = sum(1 for target in plan.targets if target.key.kind == CLUSTER_QUEUE)

@@ -1,6 +1,6 @@
 """Effective quotas: what a member's resource groups become, given its shares.
 
-Source of every rule: the specification, sections Distribution and Which quota Kueue uses.
+Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20, sections Distribution and Which quota Kueue uses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 from kueue_dqo.api.kueue import CLUSTER_QUEUE
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.api.quotas import FlavorQuotas, ResourceGroup, ResourceQuota
+from kueue_dqo.api.quotas import ResourceGroup, ResourceQuota, map_quotas
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
 from orchestrator.members import Member
 
@@ -30,36 +30,19 @@ def effective_groups(
         flavors: the orchestrated ones.
         shares: by pair, the units of the members that declare the pair, in the order in which members are asked for.
     """
-    return tuple(
-        ResourceGroup(
-            group.covered_resources,
-            tuple(
-                FlavorQuotas(
-                    flavor.name,
-                    tuple(
-                        _capped(
-                            _shared(quota, next(shares[FlavorResource(flavor.name, quota.name)]))
-                            if flavor.name in flavors
-                            else quota,
-                            member.key.kind,
-                        )
-                        for quota in flavor.resources
-                    ),
-                )
-                for flavor in group.flavors
-            ),
-        )
-        for group in member.declared
-    )
+
+    def change(pair: FlavorResource, quota: ResourceQuota) -> ResourceQuota:
+        if pair.flavor not in flavors:
+            return quota
+        nominal = Quantity(next(shares[pair]) * unit_nanos(pair.resource), quota.nominal_quota.format)
+        changed = msgspec.structs.replace(quota, nominal_quota=nominal)
+        return with_lending_capped(changed) if member.key.kind == CLUSTER_QUEUE else changed
+
+    return map_quotas(member.declared, change)
 
 
-def _shared(quota: ResourceQuota, share: int) -> ResourceQuota:
-    nominal = Quantity(share * unit_nanos(quota.name), quota.nominal_quota.format)
-    return msgspec.structs.replace(quota, nominal_quota=nominal)
-
-
-def _capped(quota: ResourceQuota, kind: str) -> ResourceQuota:
-    """A ClusterQueue lends no more than it has; of a flavor that is not orchestrated Kueue sees to that itself."""
-    if kind != CLUSTER_QUEUE or quota.lending_limit is None or quota.lending_limit <= quota.nominal_quota:
+def with_lending_capped(quota: ResourceQuota) -> ResourceQuota:
+    """A ClusterQueue lends no more than it has."""
+    if quota.lending_limit is None or quota.lending_limit <= quota.nominal_quota:
         return quota
     return msgspec.structs.replace(quota, lending_limit=quota.nominal_quota)

@@ -1,6 +1,6 @@
 """Precedence: which of several orchestrators may write to a subtree.
 
-Source: the specification (the higher root wins; on the same root the earlier creation, then the smaller UID).
+Source: Dynamic Quota Orchestration in the documentation of Kueue 0.20 (the higher root wins; on the same root the earlier creation, then the smaller UID).
 """
 
 from __future__ import annotations

@@ -117,11 +117,6 @@ class Quantity:
             return cls(value * NANOS)
         return cls(_parse(repr(value)).nanos)
 
-    @classmethod
-    def of_units(cls, units: int, fmt: Format = Format.DECIMAL) -> Quantity:
-        """A whole number of units."""
-        return cls(units * NANOS, fmt)
-
     def __str__(self) -> str:
         """The canonical form in this quantity's format, as the API server writes it."""
         if self.format is Format.BINARY and abs(self.nanos) >= 1024 * NANOS and self.nanos % NANOS == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -58,3 +58,22 @@ def quotas_by_pair(groups: tuple[ResourceGroup, ...]) -> Iterator[tuple[FlavorRe
         for flavor in group.flavors:
             for quota in flavor.resources:
                 yield FlavorResource(flavor.name, quota.name), quota
+
+
+def map_quotas(
+    groups: tuple[ResourceGroup, ...], change: Callable[[FlavorResource, ResourceQuota], ResourceQuota]
+) -> tuple[ResourceGroup, ...]:
+    """The groups with each quota changed; the shape stays."""
+    return tuple(
+        ResourceGroup(
+            group.covered_resources,
+            tuple(
+                FlavorQuotas(
+                    flavor.name,
+                    tuple(change(FlavorResource(flavor.name, quota.name), quota) for quota in flavor.resources),
+                )
+                for flavor in group.flavors
+            ),
+        )
+        for group in groups
+    )

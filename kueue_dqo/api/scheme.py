@@ -163,11 +163,9 @@ def _with_parent_of_version(
 ) -> tuple[kueue.ClusterQueue, tuple[FieldProblem, ...]]:
     """v1beta1 calls the parent `cohort`, v1beta2 `cohortName`; the API server drops the other version's field."""
     spec = queue.spec
-    mine, other, value = ("cohort", "cohortName", spec.cohort_name)
-    parent = spec.cohort
-    if version != V1BETA1:
-        mine, other, value = ("cohortName", "cohort", spec.cohort)
-        parent = spec.cohort_name
+    parent, mine, value, other = (spec.cohort_name, "cohortName", spec.cohort, "cohort")
+    if version == V1BETA1:
+        parent, mine, value, other = (spec.cohort, "cohort", spec.cohort_name, "cohortName")
     notices: tuple[FieldProblem, ...] = ()
     if value:
         notices = (FieldProblem(f"spec.{other}", f"{value!r} is ignored: {version} calls this field spec.{mine}"),)

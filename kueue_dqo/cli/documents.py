@@ -108,13 +108,21 @@ def _json_or_flow_yaml(data: bytes, *, is_json: bool) -> Iterator[Document]:
     yield from found
 
 
+class _Envelope(msgspec.Struct):
+    api_version: Any = msgspec.field(name="apiVersion", default="")
+    kind: Any = ""
+    items: list[msgspec.Raw] | None = None
+
+
 def _quick_json(data: bytes) -> Document | None:
-    """Big JSON, undecoded; None for what is not one document, which the careful way then looks at."""
+    """Big JSON, the items of a List undecoded; None for what is not one document: the careful way then looks at it."""
     try:
-        msgspec.json.decode(data, type=msgspec.Raw)
+        envelope = msgspec.json.decode(data, type=_Envelope)
     except msgspec.DecodeError:
         return None
-    return Document(1, None, msgspec.Raw(data))
+    if envelope.items is None:
+        return Document(1, None, msgspec.Raw(data))
+    return Document(1, None, {"apiVersion": envelope.api_version, "kind": envelope.kind, "items": envelope.items})
 
 
 def _json_documents(text: str) -> Iterator[Document]:

@@ -78,7 +78,7 @@ def run(arguments: list[str] | None = None) -> int:  # noqa: PLR0911 - one for e
     except OSError as error:
         # What is left of the operating system's refusals, such as a full disk behind standard output.
         _close_standard_output()
-        click.echo(f"Error: {printable(str(error))}", err=True)
+        click.echo(f"Error: standard output: {printable(error.strerror or str(error))}", err=True)
         return EXIT_ERROR
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted", err=True)

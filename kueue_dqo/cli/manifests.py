@@ -21,7 +21,7 @@ from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind, plain_json
 from kueue_dqo.api.wording import counted
-from kueue_dqo.cli.documents import DocumentError, documents
+from kueue_dqo.cli.documents import STRICT_JSON_BYTES, DocumentError, documents
 from kueue_dqo.cli.errors import CommandError
 
 STANDARD_INPUT: Final = "-"
@@ -87,6 +87,10 @@ def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
             for document in documents(data, is_json=path.endswith(".json")):
                 found = True
                 _take(manifests, document.content, Place(name, document.number, document.line))
+            if len(data) > STRICT_JSON_BYTES and not path.endswith((".yaml", ".yml")):
+                manifests.notices.append(
+                    f"{name}: was not searched for duplicate keys, being a dump of {len(data)} bytes"
+                )
             if not found and path in paths:
                 # Named and yet empty: what was to write it has failed, such as a kubectl at the other end of a pipe.
                 manifests.problems.append(f"{name} holds no document")
@@ -182,7 +186,7 @@ def _read_at_most(file: BinaryIO, most: int, first: int) -> bytes:
         pieces.append(piece)
         most -= len(piece)
         piece = file.read(min(most, _CHUNK))
-    return b"".join(pieces)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _too_large(max_bytes: Quantity, size: int | None) -> str:

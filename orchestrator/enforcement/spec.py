@@ -11,17 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-from kueue_dqo.api.kueue import QuotaNode
+from kueue_dqo.api.kueue import CLUSTER_QUEUE, QuotaNode
 from kueue_dqo.api.meta import ObjectMeta
-from kueue_dqo.api.quotas import (
-    EffectiveQuotas,
-    FlavorQuotas,
-    ResourceGroup,
-    ResourceQuota,
-    quotas_by_pair,
-)
+from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, ResourceQuota, map_quotas, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.scheme import decode_groups, decode_quotas, to_manifest
+from orchestrator.effective_quotas import with_lending_capped
 from orchestrator.members import Member
 
 DECLARED_QUOTAS: Final = "kueue-dqo.dev/declared-quotas"
@@ -54,7 +49,7 @@ def member_of(node: QuotaNode) -> Member:
 
 def is_written(node: QuotaNode, quotas: EffectiveQuotas) -> bool:
     """Whether the object holds just these quotas, and both annotations that go with them, already, by value."""
-    annotations = node.metadata.annotations
+    annotations, quotas = node.metadata.annotations, _acceptable(node, quotas)
     if DECLARED_QUOTAS not in annotations or APPLIED_QUOTAS not in annotations:
         return False
     return (
@@ -66,6 +61,7 @@ def is_written(node: QuotaNode, quotas: EffectiveQuotas) -> bool:
 
 def written(node: QuotaNode, quotas: EffectiveQuotas) -> dict[str, Any]:
     """The fields of the object that carry the quotas on this road: the spec and both annotations."""
+    quotas = _acceptable(node, quotas)
     return {
         "metadata": {
             "annotations": {
@@ -142,37 +138,27 @@ def _with_edits(
             "spec.resourceGroups: make the spec what it was, or the annotation, and change one of them only"
         )
         raise DeclarationLost(msg)
-    sides = (in_spec, was_applied, was_declared)
-    return tuple(
-        ResourceGroup(
-            group.covered_resources,
-            tuple(
-                FlavorQuotas(
-                    flavor.name,
-                    tuple(
-                        _edited(quota, *(each.get(FlavorResource(flavor.name, quota.name)) for each in sides))
-                        for quota in flavor.resources
-                    ),
-                )
-                for flavor in group.flavors
-            ),
+
+    def merged(pair: FlavorResource, quota: ResourceQuota) -> ResourceQuota:
+        edit, was, meant = in_spec.get(pair), was_applied.get(pair), was_declared.get(pair)
+        if edit is None or was is None or meant is None:
+            return quota
+        return ResourceQuota(
+            name=quota.name,
+            nominal_quota=(meant if edit.nominal_quota == was.nominal_quota else edit).nominal_quota,
+            borrowing_limit=(meant if edit.borrowing_limit == was.borrowing_limit else edit).borrowing_limit,
+            lending_limit=(meant if edit.lending_limit == was.lending_limit else edit).lending_limit,
         )
-        for group in shape
-    )
+
+    return map_quotas(shape, merged)
 
 
-def _edited(
-    quota: ResourceQuota, spec: ResourceQuota | None, applied: ResourceQuota | None, declared: ResourceQuota | None
-) -> ResourceQuota:
-    """What the spec changes since it was applied, else the declaration; `quota` where some side lacks the pair."""
-    if spec is None or applied is None or declared is None:
-        return quota
-    return ResourceQuota(
-        name=quota.name,
-        nominal_quota=(declared if spec.nominal_quota == applied.nominal_quota else spec).nominal_quota,
-        borrowing_limit=(declared if spec.borrowing_limit == applied.borrowing_limit else spec).borrowing_limit,
-        lending_limit=(declared if spec.lending_limit == applied.lending_limit else spec).lending_limit,
-    )
+def _acceptable(node: QuotaNode, quotas: EffectiveQuotas) -> EffectiveQuotas:
+    """The webhook of Kueue 0.19 refuses a ClusterQueue that would lend more than it has, in whatever flavor."""
+    if node.key.kind != CLUSTER_QUEUE:
+        return quotas
+    groups = map_quotas(quotas.resource_groups, lambda _, quota: with_lending_capped(quota))
+    return msgspec.structs.replace(quotas, resource_groups=groups)
 
 
 def _compact(value: object) -> str:

@@ -127,12 +127,12 @@ class _Tally:
         self._claim = claim
         self._mine = {name: flavors[name] for name in claim.flavors if name in flavors}
         # A flavor that both claim is reported as such, whatever nodes there are.
-        self._rivals = {
-            name: (rival.provider, flavors[name])
-            for rival in rivals
-            for name in rival.flavors
-            if name in flavors and name not in self._mine
-        }
+        self._rivals: dict[str, list[str]] = {}
+        for rival in rivals:
+            for name in rival.flavors:
+                if name in flavors and name not in self._mine:
+                    self._rivals.setdefault(name, []).append(rival.provider)
+        self._rival_flavors = {name: flavors[name] for name in self._rivals}
         self._overlapping: dict[tuple[str, ...], list[str]] = {}
         self.counts = {name: FlavorCount() for name in self._mine}
         self.excluded: Counter[Exclusion] = Counter()
@@ -144,7 +144,7 @@ class _Tally:
         if not matching:
             return
         # Labels alone decide: a cordon or a taint must not make an overlap come and go.
-        also = [name for name, (_, flavor) in self._rivals.items() if flavor.spec.node_labels.items() <= labels]
+        also = [name for name, flavor in self._rival_flavors.items() if flavor.spec.node_labels.items() <= labels]
         if len(matching) + len(also) > 1:
             self._overlapping.setdefault((*matching, *also), []).append(node.metadata.name)
         for name in matching:
@@ -170,7 +170,7 @@ class _Tally:
     def overlaps(self) -> Iterator[str]:
         for names, nodes in sorted(self._overlapping.items()):
             claimed = ", ".join(
-                f"{name} (of CapacityProvider {self._rivals[name][0]})" if name in self._rivals else name
+                f"{name} (of CapacityProvider {some(sorted(self._rivals[name]))})" if name in self._rivals else name
                 for name in names
             )
             yield (

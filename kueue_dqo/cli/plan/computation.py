@@ -102,7 +102,6 @@ class Plan:
 
 def make_plan(manifests: Manifests, road: Road) -> Plan:
     """Computes the plan of everything in the manifests."""
-    notes: list[str] = []
     orchestrators = {
         name: _with_generation(each, each.status.conditions, dqo.EFFECTIVE_CAPACITY_COMPUTED)
         for name, each in manifests.of_kind(dqo.DYNAMIC_QUOTA_ORCHESTRATOR).items()
@@ -118,7 +117,7 @@ def make_plan(manifests: Manifests, road: Road) -> Plan:
     computed = _computed_providers(providers, manifests, _declared_resources(hierarchy.members))
     providers |= computed
     outcomes = compute(Snapshot(orchestrators, providers, hierarchy))
-    notes += _filled_in(manifests, orchestrators, hierarchy, nodes, outcomes)
+    notes = _filled_in(manifests, orchestrators, hierarchy, nodes, outcomes)
     return Plan(road, manifests, providers, orchestrators, nodes, hierarchy, outcomes, set(computed), notes)
 
 
@@ -225,7 +224,6 @@ def _computed_providers(
             continue
         others = [claim for other, claim in claims.items() if other != name]
         capacity: dqo.Capacity | None = None
-        condition = ("True", dqo.SYNCHRONIZED, "")
         try:
             if name in broken:
                 raise broken[name]

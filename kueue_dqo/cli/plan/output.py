@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any, Final
 
+import msgspec
+
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import KUEUE_GROUP
@@ -49,7 +51,10 @@ def as_list(plan: Plan) -> dict[str, Any]:
 
 def json_text(plan: Plan, *, ascii_only: bool = False) -> str:
     """The list as JSON; other characters than ASCII's are escaped where the output cannot hold them."""
-    return json.dumps(as_list(plan), indent=2, ensure_ascii=ascii_only) + "\n"
+    listed = as_list(plan)
+    if ascii_only:
+        return json.dumps(listed, indent=2) + "\n"
+    return msgspec.json.format(msgspec.json.encode(listed), indent=2).decode() + "\n"
 
 
 def yaml_text(plan: Plan, *, ascii_only: bool = False) -> str:

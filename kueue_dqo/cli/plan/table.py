@@ -22,10 +22,12 @@ from orchestrator.compute import Outcome
 from orchestrator.members import Member
 
 try:
-    from rich.console import Console, Group
+    from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
+
+    from kueue_dqo.cli.plan.columns import Columns
 except ImportError as error:
     _MSG = "the table needs rich: install kueue-dqo[cli], or use -o json"
     raise CommandError(_MSG) from error
@@ -34,13 +36,19 @@ _PIPED_WIDTH: Final = 120
 _NARROWEST: Final = 60
 
 
+_Part = Columns | Text | Padding
+
+
 def show(plan: Plan, warnings: list[str], notes: list[str]) -> None:
     """Prints the plan to standard output."""
     console = _console()
     with console.capture() as printed:
         for part in _parts(plan, warnings, notes):
-            console.print(part)
-    # The tables pad their lines to one width, which only a diff of two files would show.
+            if isinstance(part, Columns):
+                console.print(part.text(), soft_wrap=True)
+            else:
+                console.print(part)
+    # Folded texts are padded to the width, which only a diff of two outputs would show.
     sys.stdout.write("\n".join(line.rstrip() for line in printed.get().split("\n")))
 
 
@@ -55,39 +63,43 @@ def _console() -> Console:
     return console
 
 
-def _parts(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[Group | Text]:
+def _parts(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[_Part]:
     if plan.providers:
-        yield _capacity(plan)
+        yield from _capacity(plan)
     for name in sorted(plan.orchestrators):
-        yield _orchestrator(name, plan)
+        yield from _orchestrator(name, plan)
     if warnings:
-        yield _bullets("Warnings", warnings, "yellow")
+        yield from _bullets("Warnings", warnings, "yellow")
     if notes:
-        yield _bullets("Notes", notes, "dim")
+        yield from _bullets("Notes", notes, "dim")
     yield _summary(plan, len(warnings))
 
 
 # --- capacity ------------------------------------------------------------------------------------------------------
 
 
-def _capacity(plan: Plan) -> Group:
-    table = _table("PROVIDER", "STATE", "FLAVOR", "RESOURCE", right="CAPACITY", last="")
-    lines: list[Text | Padding] = []
+def _capacity(plan: Plan) -> Iterator[_Part]:
+    table = Columns("PROVIDER", "STATE", "FLAVOR", "RESOURCE", "CAPACITY", right=("CAPACITY",))
+    lines: list[Padding] = []
     wanted = _wanted(plan.hierarchy.members.values())
     for name, provider in sorted(plan.providers.items()):
         condition = find_condition(provider.status.conditions, dqo.CAPACITY_SYNCHRONIZED)
-        state = _text("no status", "red")
+        state = ("no status", "red")
         if condition is not None:
-            state = _text(condition.reason, "green" if condition.status == "True" else "red")
-        capacity = provider.status.capacity
+            state = (one_line(condition.reason), "green" if condition.status == "True" else "red")
+        rows, others = _capacity_rows(provider.status.capacity, wanted)
         label = name
-        for flavor, resource, amount, rest in _capacity_rows(capacity, wanted) or [("-", "-", "-", "")]:
-            table.add_row(_text(label), state, _text(flavor), _text(resource), _text(amount), _text(rest, "dim"))
-            label, state = "", Text()
+        for row in rows or [("-", "-", "-")]:
+            table.add(label, state, *row)
+            label, state = "", ("", "")
         if condition is not None and condition.message:
             origin = "computed here from the nodes: " if name in plan.computed_providers else ""
             lines.append(_line(f"{name}: {origin}{condition.message}", "dim"))
-    return Group(_heading("Capacity by provider"), _indented(table), *lines, Text())
+        lines += (_line(f"{name}: {other}", "dim") for other in others)
+    yield _heading("Capacity by provider")
+    yield table
+    yield from lines
+    yield Text()
 
 
 def _wanted(members: Iterable[Member]) -> set[FlavorResource]:
@@ -95,42 +107,53 @@ def _wanted(members: Iterable[Member]) -> set[FlavorResource]:
     return {pair for member in members for pair, _ in quotas_by_pair(member.declared)}
 
 
-def _capacity_rows(capacity: dqo.Capacity | None, wanted: set[FlavorResource]) -> list[tuple[str, str, str, str]]:
-    """(flavor, resource, amount, others): a row for each wanted resource; the others stand beside the first."""
-    rows: list[tuple[str, str, str, str]] = []
+def _capacity_rows(
+    capacity: dqo.Capacity | None, wanted: set[FlavorResource]
+) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """A row (flavor, resource, amount) for each resource that a queue declares; a line for the others of a flavor."""
+    rows: list[tuple[str, str, str]] = []
+    others: list[str] = []
     for flavor in capacity.flavors if capacity is not None else ():
-        amounts = {name: amount_text(quantity) for name, quantity in sorted(flavor.resources.items())}
-        shown = {name: amount for name, amount in amounts.items() if FlavorResource(flavor.name, name) in wanted}
-        if not shown:
-            shown = amounts or {"(nothing reported)": "0"}
-        others = ", ".join(f"{name} {amount}" for name, amount in amounts.items() if name not in shown)
-        label, rest = flavor.name, f"also {others}" if others else ""
-        for name, amount in shown.items():
-            rows.append((label, name, amount, rest))
-            label, rest = "", ""
-    return rows
+        amounts = {one_line(name): amount_text(quantity) for name, quantity in sorted(flavor.resources.items())}
+        shown = [name for name in amounts if FlavorResource(flavor.name, name) in wanted] or list(amounts)
+        label = one_line(flavor.name)
+        if not amounts:
+            rows.append((label, "(nothing reported)", "0"))
+        for name in shown:
+            rows.append((label, name, amounts[name]))
+            label = ""
+        rest = [f"{name} {amount}" for name, amount in amounts.items() if name not in shown]
+        if rest:
+            others.append(f"{flavor.name} also has what no queue declares: {', '.join(rest)}")
+    return rows, others
 
 
 # --- orchestrators -------------------------------------------------------------------------------------------------
 
 
-def _orchestrator(name: str, plan: Plan) -> Group:
+def _orchestrator(name: str, plan: Plan) -> Iterator[_Part]:
     orchestrator = plan.orchestrators[name]
     target = f"→ {orchestrator.root}" if orchestrator.root is not None else "(discovery only: no quota changes)"
-    heading = _heading(f"Orchestrator {name} {target}")
+    yield _heading(f"Orchestrator {name} {target}")
     outcome = plan.outcomes.get(name)
     if outcome is None:
-        return Group(heading, _line("is being deleted: it writes nothing and does not compete", "dim"), Text())
-    parts: list[Text | Padding] = [_made_of(orchestrator), *_conditions(outcome)]
+        yield _line("is being deleted: it writes nothing and does not compete", "dim")
+        yield Text()
+        return
+    yield _made_of(orchestrator)
+    yield from _conditions(outcome)
     if outcome.status.effective_capacity is not None:
-        wanted = _wanted(plan.hierarchy.members.values())
-        table = _table("FLAVOR", "RESOURCE", right="EFFECTIVE CAPACITY", last="")
-        for *cells, rest in _capacity_rows(outcome.status.effective_capacity, wanted):
-            table.add_row(*map(_text, cells), _text(rest, "dim"))
-        parts += [Text(), _indented(table)]
+        rows, others = _capacity_rows(outcome.status.effective_capacity, _wanted(plan.hierarchy.members.values()))
+        table = Columns("FLAVOR", "RESOURCE", "EFFECTIVE CAPACITY", right=("EFFECTIVE CAPACITY",))
+        for row in rows:
+            table.add(*row)
+        yield Text()
+        yield table
+        yield from (_line(other, "dim") for other in others)
     if outcome.quotas:
-        parts += [Text(), _indented(_quotas(outcome, plan))]
-    return Group(heading, *parts, Text())
+        yield Text()
+        yield _quotas(outcome, plan)
+    yield Text()
 
 
 def _made_of(orchestrator: dqo.DynamicQuotaOrchestrator) -> Padding:
@@ -154,10 +177,9 @@ def _conditions(outcome: Outcome) -> Iterator[Padding]:
             yield _indented(line)
 
 
-def _quotas(outcome: Outcome, plan: Plan) -> Table:
-    table = _table("QUEUE", "FLAVOR", "RESOURCE", right="DECLARED → EFFECTIVE")
-    table.add_column("SHARE", justify="right", no_wrap=True)
-    table.add_column("")
+def _quotas(outcome: Outcome, plan: Plan) -> Columns:
+    numbers = ("DECLARED → EFFECTIVE", "SHARE")
+    table = Columns("QUEUE", "FLAVOR", "RESOURCE", *numbers, "", right=numbers)
     for key, depth in _in_tree_order(outcome, plan):
         label = "  " * depth + (key.name if key.kind == CLUSTER_QUEUE else f"{key.name} (Cohort)")
         member = plan.hierarchy.members[key]
@@ -165,18 +187,18 @@ def _quotas(outcome: Outcome, plan: Plan) -> Table:
         in_force = dict(quotas_by_pair(member.in_force))
         rows = list(quotas_by_pair(outcome.quotas[key].resource_groups))
         if not rows:
-            table.add_row(_text(label, "dim"), _text("-", "dim"), _text("-", "dim"), _text("-", "dim"))
+            table.add(*((cell, "dim") for cell in (label, "-", "-", "-")))
         flavor = ""
         for pair, quota in rows:
             before, after = amount_text(declared[pair].nominal_quota), amount_text(quota.nominal_quota)
             mark, style = _mark(quota, in_force.get(pair), declared[pair])
-            table.add_row(
-                _text(label),
-                _text("" if pair.flavor == flavor else pair.flavor),
-                _text(pair.resource),
-                _text(f"{before} → {after}", style),
-                _text(_share(pair, quota, outcome)),
-                _text(mark, style),
+            table.add(
+                label,
+                "" if pair.flavor == flavor else one_line(pair.flavor),
+                one_line(pair.resource),
+                (f"{before} → {after}", style),
+                _share(pair, quota, outcome),
+                (mark, style),
             )
             label, flavor = "", pair.flavor
     return table
@@ -233,13 +255,13 @@ def _mark(quota: ResourceQuota, in_force: ResourceQuota | None, declared: Resour
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
-def _bullets(title: str, texts: Iterable[str], style: str) -> Group:
-    rows: list[Padding] = []
+def _bullets(title: str, texts: Iterable[str], style: str) -> Iterator[_Part]:
+    yield _heading(title)
     for text in texts:
         grid = Table.grid(padding=(0, 1))
         grid.add_row(_text("•", style), _text(text, style))
-        rows.append(_indented(grid))
-    return Group(_heading(title), *rows, Text())
+        yield _indented(grid)
+    yield Text()
 
 
 def _summary(plan: Plan, warnings: int) -> Text:
@@ -255,17 +277,6 @@ def _summary(plan: Plan, warnings: int) -> Text:
 
 
 # --- small things --------------------------------------------------------------------------------------------------
-
-
-def _table(*left: str, right: str, last: str | None = None) -> Table:
-    """Names may be folded where the terminal is narrow; numbers never are."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in left:
-        table.add_column(title, overflow="fold")
-    table.add_column(right, justify="right", no_wrap=True)
-    if last is not None:
-        table.add_column(last, overflow="fold")
-    return table
 
 
 def _text(text: str, style: str = "") -> Text:

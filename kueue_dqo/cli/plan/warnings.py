@@ -61,16 +61,20 @@ def _unreported(name: str, outcome: Outcome, plan: Plan) -> Iterator[str]:
 
 
 def _over_quota(plan: Plan) -> Iterator[str]:
-    """Kueue evicts nobody because a quota fell, but what is above nominal counts as borrowed."""
+    """Kueue evicts nobody because a quota fell, but what is above nominal counts as borrowed.
+
+    A queue that borrows while its quota stays what it is, is nothing to warn of.
+    """
     for outcome in plan.outcomes.values():
         for key, quotas in sorted(outcome.quotas.items()):
             node = plan.nodes[key]
             if not isinstance(node, ClusterQueue):
                 continue
             planned = dict(quotas_by_pair(quotas.resource_groups))
+            in_force = dict(quotas_by_pair(plan.hierarchy.members[key].in_force))
             for pair, total in _usage(node):
                 quota = planned.get(pair)
-                if quota is not None and total > quota.nominal_quota:
+                if quota is not None and quota != in_force.get(pair) and total > quota.nominal_quota:
                     yield _over_quota_text(key, pair, total, quota, has_siblings=bool(node.parent))
 
 

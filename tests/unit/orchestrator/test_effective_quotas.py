@@ -93,12 +93,10 @@ def test_another_flavor_stays_as_it_was_declared() -> None:
     assert nominals(got) == {"f/cpu": "5", "f/memory": "6", "other/cpu": "1500m", "other/memory": "1Gi"}
 
 
-def test_a_queue_lends_no_more_than_it_has_in_another_flavor_either() -> None:
-    """The cap goes by the effective nominal quota, which is the declared one there; a Cohort has none."""
+def test_a_lending_limit_in_a_flavor_that_is_not_orchestrated_is_copied_whatever_it_is() -> None:
+    """Such a flavor keeps its quota from the spec."""
     declared: Flavors = {"f": {CPU: 1}, "other": {CPU: Quota(4, 5, 7)}}
-    assert _quotas(queue("a", declared), {"f": {CPU: 1}}).resource_groups == groups(
-        {"f": {CPU: 1}, "other": {CPU: Quota(4, 5, 4)}}
-    )
+    assert _quotas(queue("a", declared), {"f": {CPU: 1}}).resource_groups == groups(declared)
     assert _quotas(cohort("a", declared), {"f": {CPU: 1}}).resource_groups == groups(declared)
 
 

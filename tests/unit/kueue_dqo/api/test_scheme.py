@@ -151,7 +151,7 @@ RESOURCE_GROUPS: Final = (
                 "spot",
                 (
                     ResourceQuota("cpu", Quantity(1_500_000_000), Quantity.of(2), Quantity(0)),
-                    ResourceQuota("memory", Quantity.of_units(2**34)),
+                    ResourceQuota("memory", Quantity.of(2**34)),
                 ),
             ),
         ),
@@ -302,7 +302,7 @@ NODE: Final = Sample(
         NodeMeta("node-1.example.com", {"pool": "spot", "zone": "a"}, "2026-01-31T12:00:00Z"),
         NodeSpec(unschedulable=True, taints=(Taint("spot", "NoSchedule", "yes"),)),
         NodeStatus(
-            {"cpu": Quantity.of("7.91"), "memory": Quantity.of_units(31 * 2**30), "pods": Quantity.of(110)},
+            {"cpu": Quantity.of("7.91"), "memory": Quantity.of(31 * 2**30), "pods": Quantity.of(110)},
             (NodeCondition("Ready", "True"),),
         ),
     ),
@@ -664,7 +664,7 @@ def test_a_quantity_may_be_written_as_text_or_number(value: object) -> None:
         decode(NODE.known, "v1", manifest),
         decode_json(NODE.known, "v1", json.dumps(manifest).encode()),
     ):
-        assert decoded.object.status.allocatable == {"memory": Quantity.of_units(2**31)}
+        assert decoded.object.status.allocatable == {"memory": Quantity.of(2**31)}
 
 
 def test_an_integer_beyond_64_bits_stays_exact() -> None:
@@ -675,7 +675,7 @@ def test_an_integer_beyond_64_bits_stays_exact() -> None:
         decode(NODE.known, "v1", manifest),
         decode_json(NODE.known, "v1", json.dumps(manifest).encode()),
     ):
-        assert decoded.object.status.allocatable == {"memory": Quantity.of_units(2**64 + 1)}
+        assert decoded.object.status.allocatable == {"memory": Quantity.of(2**64 + 1)}
 
 
 def test_a_float_is_read_and_its_author_is_told_to_quote_it() -> None:

@@ -68,7 +68,6 @@ def test_without_arguments_the_help_is_an_error(capsys: pytest.CaptureFixture[st
         pytest.param(["--verbose"], "No such option", id="an unknown option"),
         pytest.param(["plan", "--verbose"], "No such option", id="an unknown option of a command"),
         pytest.param(["plan"], "-f PATH", id="nothing to plan from"),
-        pytest.param(["plan", "a.yaml"], "-f PATH", id="a path without -f"),
         pytest.param(["plan", "-f"], "requires an argument", id="-f without a path"),
         pytest.param(
             ["plan", "-f", "a", "-o", "xml"], "'xml' is not one of 'table', 'json', 'yaml'", id="an unknown output"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from kueue_dqo.api.core import Node, NodeCondition, NodeMeta, NodeSpec, NodeStatus, Taint, Toleration
@@ -317,9 +317,10 @@ def test_the_health_of_nodes_never_decides_whether_flavors_overlap(cluster: Clus
         assert texts(before) == texts(after)
 
 
-@settings(max_examples=200)
 @given(clusters())
 def test_the_order_of_other_providers_changes_no_result(cluster: Cluster) -> None:
     """Nobody comes first among them."""
-    turned = cluster._replace(others=cluster.others[::-1])
-    assert reason(turned.seen()) == reason(cluster.seen())
+    turned, straight = cluster._replace(others=cluster.others[::-1]).seen(), cluster.seen()
+    assert reason(turned) == reason(straight)
+    if not isinstance(straight, CapacityError):
+        assert texts(turned) == texts(straight)

@@ -120,13 +120,21 @@ def test_a_queue_without_a_cohort_over_its_new_quota_only_waits() -> None:
 def test_a_queue_is_warned_of_for_each_pair_that_it_is_over() -> None:
     """And for no other."""
     amounts = {"batch": {"cpu": 48, "memory": "1Gi", GPU: 8}}
-    quotas = {"batch": {"cpu": 1, "memory": "1Gi", GPU: 1}}
+    quotas = {"batch": {"cpu": 1, "memory": "3Gi", GPU: 1}}
     busy = queue("q", quotas, status=usage({"batch": {"cpu": 49, "memory": "2Gi", GPU: 8}}))
     found = warned(reporting(amounts=amounts), orchestrator(), busy)
     assert [warning.partition(",")[0] for warning in found] == [
         "ClusterQueue/q uses 49 batch/cpu",
         "ClusterQueue/q uses 2Gi batch/memory",
     ]
+
+
+def test_a_queue_that_borrows_while_its_quota_stays_is_no_news() -> None:
+    """Nothing changes for it; nor does anything in a flavor that is not orchestrated."""
+    busy = queue(
+        "q", {"batch": {"cpu": 48}, "other": {"cpu": 5}}, status=usage({"batch": {"cpu": 50}, "other": {"cpu": 9}})
+    )
+    assert warned(reporting(), orchestrator(), busy) == []
 
 
 def test_reservations_count_against_the_quota_before_usage_does() -> None:

@@ -1,0 +1,29 @@
+"""`python -m bench`: see README.md."""
+
+from __future__ import annotations
+
+import argparse
+
+from bench import plan, split, startup
+from bench.measure import print_load, print_machine
+
+FIGURES = {"split": split.measure, "plan": plan.measure, "startup": startup.measure}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measures ratios; see bench/README.md.")
+    parser.add_argument("figure", nargs="?", choices=FIGURES, help="measure this one (default: all)")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes: to see whether it works, not for figures")
+    arguments = parser.parse_args()
+    print_machine()
+    if arguments.quick:
+        print("--quick: sizes are too small for the aims to mean anything")
+    for name, measure in FIGURES.items():
+        if arguments.figure in {None, name}:
+            measure(quick=arguments.quick)
+    print()
+    print_load()
+
+
+if __name__ == "__main__":
+    main()
