@@ -164,6 +164,7 @@ def _outcome(plan: _Draft) -> Outcome:
 def _quotas(plan: _Draft) -> dict[ObjectKey, EffectiveQuotas]:
     flavors = (plan.discovery.flavors or {}).keys()
     shares = distribute(plan.targets, flavors, plan.discovery.units)
+    # Both go through the targets in one order, so that the next share of a pair is the next target's.
     in_order = {pair: iter(units) for pair, units in shares.items()}
     return {
         target.key: EffectiveQuotas(plan.orchestrator.ref, effective_groups(target, flavors, in_order))

@@ -1,6 +1,7 @@
 """Discovery: from the capacities that providers report to the effective capacity of an orchestrator.
 
-Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20, section Discovery. Amounts are exact: a capacity in nanos times a multiplier in
+Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20,
+section Discovery. Amounts are exact: a capacity in nanos times a multiplier in
 nanos is a whole number of attos (10^-18), and sums of attos are whole numbers again.
 """
 

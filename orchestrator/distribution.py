@@ -1,6 +1,7 @@
 """Distribution: splits units of capacity in proportion to nominal quotas. Integers only.
 
-Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20, section Distribution.
+Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20,
+section Distribution.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Effective quotas: what a member's resource groups become, given its shares.
 
-Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20, sections Distribution and Which quota Kueue uses.
+Source of every rule: Dynamic Quota Orchestration in the documentation of Kueue 0.20,
+sections Distribution and Which quota Kueue uses.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Precedence: which of several orchestrators may write to a subtree.
 
-Source: Dynamic Quota Orchestration in the documentation of Kueue 0.20 (the higher root wins; on the same root the earlier creation, then the smaller UID).
+Source: Dynamic Quota Orchestration in the documentation of Kueue 0.20, section Distribution (the higher root wins; on
+the same root the earlier creation, then the smaller UID).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import datetime
 from collections.abc import Iterable
 
 from kueue_dqo.api.dqo import DynamicQuotaOrchestrator
-from kueue_dqo.api.validation import parse_time
+from kueue_dqo.api.meta import parse_time
 from orchestrator.hierarchy import Hierarchy
 
 _NO_TIME = datetime.datetime.max.replace(tzinfo=datetime.UTC)

@@ -17,7 +17,7 @@ EXISTS: Final = "Exists"
 EQUAL: Final = "Equal"
 
 
-class Taint(msgspec.Struct, frozen=True, rename="camel"):
+class Taint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A taint of a node, or one that a ResourceFlavor declares for its nodes."""
 
     key: str
@@ -29,7 +29,7 @@ class Taint(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
 
 
-class Toleration(msgspec.Struct, frozen=True, rename="camel"):
+class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A toleration; empty fields match everything, an empty operator is Equal."""
 
     key: str = ""
@@ -44,14 +44,14 @@ class Toleration(msgspec.Struct, frozen=True, rename="camel"):
         return self.operator == EXISTS or (self.operator in ("", EQUAL) and self.value == taint.value)
 
 
-class NodeCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class NodeCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A condition of a node, without the heartbeat that changes all the time."""
 
     type: str
     status: str
 
 
-class NodeMeta(msgspec.Struct, frozen=True, rename="camel"):
+class NodeMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A node's metadata: the part that decides whether and where it counts."""
 
     name: str
@@ -59,21 +59,21 @@ class NodeMeta(msgspec.Struct, frozen=True, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
+class NodeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A node's spec."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+class NodeStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A node's status. `allocatable` is what counts, by resource; a value of None is as absent."""
 
     allocatable: dict[str, Quantity | None] = {}
     conditions: tuple[NodeCondition, ...] = ()
 
 
-class Node(msgspec.Struct, frozen=True, rename="camel"):
+class Node(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A node, decoded partially: of its 15 KB less than one is needed."""
 
     metadata: NodeMeta

@@ -40,13 +40,13 @@ MAX_RESOURCE_GROUPS: Final = 16
 MAX_CONDITIONS: Final = 16
 
 
-class FlavorRef(msgspec.Struct, frozen=True, rename="camel"):
+class FlavorRef(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A ResourceFlavor by name."""
 
     name: str
 
 
-class ParametersRef(msgspec.Struct, frozen=True, rename="camel"):
+class ParametersRef(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The object that holds a provider's parameters. Kueue does not read it."""
 
     api_group: str
@@ -54,20 +54,20 @@ class ParametersRef(msgspec.Struct, frozen=True, rename="camel"):
     name: str
 
 
-class FlavorCapacity(msgspec.Struct, frozen=True, rename="camel"):
+class FlavorCapacity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Capacity of one flavor, by resource."""
 
     name: str
     resources: dict[str, Quantity] = {}
 
 
-class Capacity(msgspec.Struct, frozen=True, rename="camel"):
+class Capacity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Capacity by flavor."""
 
     flavors: tuple[FlavorCapacity, ...] = ()
 
 
-class CapacityProviderSpec(msgspec.Struct, frozen=True, rename="camel"):
+class CapacityProviderSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What a provider reports capacity for, and which controller does it."""
 
     controller_name: str
@@ -75,14 +75,14 @@ class CapacityProviderSpec(msgspec.Struct, frozen=True, rename="camel"):
     parameters: ParametersRef | None = None
 
 
-class CapacityProviderStatus(msgspec.Struct, frozen=True, rename="camel"):
+class CapacityProviderStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What a provider reports."""
 
     capacity: Capacity | None = None
     conditions: tuple[Condition, ...] = ()
 
 
-class CapacityProvider(msgspec.Struct, frozen=True, rename="camel"):
+class CapacityProvider(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Capacity as one controller reports it."""
 
     metadata: ObjectMeta
@@ -105,20 +105,20 @@ class CapacityProvider(msgspec.Struct, frozen=True, rename="camel"):
         return self.status.capacity is not None or bool(self.status.conditions)
 
 
-class DiscoveredProvider(msgspec.Struct, frozen=True, rename="camel"):
+class DiscoveredProvider(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A provider that an orchestrator reads. A multiplier of 0 is not the same as none."""
 
     name: str
     effective_capacity_multiplier: Quantity = Quantity(NANOS)
 
 
-class CapacityDiscovery(msgspec.Struct, frozen=True, rename="camel"):
+class CapacityDiscovery(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """`spec.capacityDiscovery`."""
 
     providers: tuple[DiscoveredProvider, ...]
 
 
-class SubtreeRootQuotaRef(msgspec.Struct, frozen=True, rename="camel"):
+class SubtreeRootQuotaRef(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The root of the subtree that receives the capacity: a ClusterQueue or a Cohort."""
 
     kind: str
@@ -130,27 +130,27 @@ class SubtreeRootQuotaRef(msgspec.Struct, frozen=True, rename="camel"):
         return ObjectKey(self.kind, self.name)
 
 
-class CapacityDistribution(msgspec.Struct, frozen=True, rename="camel"):
+class CapacityDistribution(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """`spec.capacityDistribution`."""
 
     subtree_root_quota_ref: SubtreeRootQuotaRef
 
 
-class DynamicQuotaOrchestratorSpec(msgspec.Struct, frozen=True, rename="camel"):
+class DynamicQuotaOrchestratorSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Where capacity comes from and where it goes; without `capacity_distribution`, discovery only."""
 
     capacity_discovery: CapacityDiscovery
     capacity_distribution: CapacityDistribution | None = None
 
 
-class DynamicQuotaOrchestratorStatus(msgspec.Struct, frozen=True, rename="camel"):
+class DynamicQuotaOrchestratorStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The capacity that was added up, and how it went."""
 
     effective_capacity: Capacity | None = None
     conditions: tuple[Condition, ...] = ()
 
 
-class DynamicQuotaOrchestrator(msgspec.Struct, frozen=True, rename="camel"):
+class DynamicQuotaOrchestrator(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Adds the capacities of providers up and splits them over a subtree."""
 
     metadata: ObjectMeta

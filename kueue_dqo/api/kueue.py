@@ -19,7 +19,7 @@ PROVISIONING_REQUEST_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 """The AdmissionCheck controller that asks a cluster autoscaler for nodes before a Workload is admitted."""
 
 
-class ResourceFlavorSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceFlavorSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Which nodes belong to the flavor, and which of their taints its pods admit."""
 
     node_labels: dict[str, str] = {}
@@ -27,27 +27,27 @@ class ResourceFlavorSpec(msgspec.Struct, frozen=True, rename="camel"):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class ResourceFlavor(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceFlavor(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A kind of node that quotas tell apart."""
 
     metadata: ObjectMeta
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
-class AdmissionCheckRule(msgspec.Struct, frozen=True, rename="camel"):
+class AdmissionCheckRule(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """An AdmissionCheck that a ClusterQueue uses; on all flavors where `on_flavors` is empty."""
 
     name: str
     on_flavors: tuple[str, ...] = ()
 
 
-class AdmissionChecksStrategy(msgspec.Struct, frozen=True, rename="camel"):
+class AdmissionChecksStrategy(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """`spec.admissionChecksStrategy`."""
 
     admission_checks: tuple[AdmissionCheckRule, ...] = ()
 
 
-class ClusterQueueSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ClusterQueueSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A ClusterQueue's spec. `cohort` and `admission_checks` are v1beta1's; v1beta2 has `cohort_name`, a strategy."""
 
     resource_groups: tuple[ResourceGroup, ...] = ()
@@ -57,21 +57,21 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, rename="camel"):
     admission_checks_strategy: AdmissionChecksStrategy = AdmissionChecksStrategy()
 
 
-class ResourceUsage(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceUsage(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What is reserved or used of one resource in one flavor, what of it is borrowed included."""
 
     name: str
     total: Quantity = Quantity(0)
 
 
-class FlavorUsage(msgspec.Struct, frozen=True, rename="camel"):
+class FlavorUsage(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Usage of one flavor."""
 
     name: str
     resources: tuple[ResourceUsage, ...] = ()
 
 
-class ClusterQueueStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ClusterQueueStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A ClusterQueue's status: effective quotas, and what its Workloads hold."""
 
     effective_quotas: EffectiveQuotas | None = None
@@ -79,7 +79,7 @@ class ClusterQueueStatus(msgspec.Struct, frozen=True, rename="camel"):
     flavors_usage: tuple[FlavorUsage, ...] = ()
 
 
-class ClusterQueue(msgspec.Struct, frozen=True, rename="camel"):
+class ClusterQueue(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A queue with quotas."""
 
     metadata: ObjectMeta
@@ -102,20 +102,20 @@ class ClusterQueue(msgspec.Struct, frozen=True, rename="camel"):
         return self.spec.resource_groups
 
 
-class CohortSpec(msgspec.Struct, frozen=True, rename="camel"):
+class CohortSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A Cohort's spec; its quotas are on top of those of its members."""
 
     resource_groups: tuple[ResourceGroup, ...] = ()
     parent_name: str = ""
 
 
-class CohortStatus(msgspec.Struct, frozen=True, rename="camel"):
+class CohortStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A Cohort's status."""
 
     effective_quotas: EffectiveQuotas | None = None
 
 
-class Cohort(msgspec.Struct, frozen=True, rename="camel"):
+class Cohort(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A group of ClusterQueues and Cohorts that lend quota to one another."""
 
     metadata: ObjectMeta
@@ -142,13 +142,13 @@ QuotaNode = ClusterQueue | Cohort
 """What holds quotas: a node of the cohort tree."""
 
 
-class AdmissionCheckSpec(msgspec.Struct, frozen=True, rename="camel"):
+class AdmissionCheckSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Which controller answers the check."""
 
     controller_name: str = ""
 
 
-class AdmissionCheck(msgspec.Struct, frozen=True, rename="camel"):
+class AdmissionCheck(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A condition for admission that another controller answers."""
 
     metadata: ObjectMeta

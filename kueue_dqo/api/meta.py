@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 OUR_GROUP: Final = "kueue-dqo.dev"
+_RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class ObjectKey(NamedTuple):
@@ -21,7 +24,7 @@ class ObjectKey(NamedTuple):
         return f"{self.kind}/{self.name}"
 
 
-class ManagedFields(msgspec.Struct, frozen=True, rename="camel"):
+class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Which fields a manager owns (`metadata.managedFields[]`)."""
 
     manager: str = ""
@@ -30,7 +33,7 @@ class ManagedFields(msgspec.Struct, frozen=True, rename="camel"):
     fields_v1: dict[str, Any] | None = None
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Metadata, as far as the suite reads it. A manifest from git lacks what the API server fills in."""
 
     name: str
@@ -42,7 +45,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
     managed_fields: tuple[ManagedFields, ...] = ()
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A standard condition. `status` is True, False or Unknown."""
 
     type: str
@@ -62,3 +65,11 @@ def condition_is(conditions: tuple[Condition, ...], kind: str, status: str) -> b
     """Whether the condition of that type is there and has that status; an absent one has none."""
     condition = find_condition(conditions, kind)
     return condition is not None and condition.status == status
+
+
+def parse_time(text: str) -> datetime.datetime:
+    """An RFC 3339 time. Raises ValueError for any other text, a time without an offset included."""
+    if not _RFC_3339.fullmatch(text):
+        msg = f"{text!r} is no time of RFC 3339"
+        raise ValueError(msg)
+    return datetime.datetime.fromisoformat(text)

@@ -17,7 +17,7 @@ NODE_INVENTORY_PARAMETERS: Final = "NodeInventoryParameters"
 COMPOSITE_PARAMETERS: Final = "CompositeParameters"
 
 
-class ResourceSelection(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class ResourceSelection(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """Which resources a provider reports: those of `include` (empty: all), less those of `exclude`."""
 
     include: tuple[str, ...] = ()
@@ -35,13 +35,13 @@ class ResourceSelection(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
         return False
 
 
-class NodeInventoryParametersSpec(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class NodeInventoryParametersSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """Parameters of the node inventory."""
 
     resources: ResourceSelection = ResourceSelection()
 
 
-class NodeInventoryParameters(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class NodeInventoryParameters(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """How a provider of the node inventory counts."""
 
     metadata: ObjectMeta
@@ -50,19 +50,19 @@ class NodeInventoryParameters(msgspec.Struct, frozen=True, rename="camel", forbi
     kind: str = ""
 
 
-class CompositeMember(msgspec.Struct, frozen=True, rename="camel"):
+class CompositeMember(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A CapacityProvider that a composite reads."""
 
     name: str
 
 
-class CompositeParametersSpec(msgspec.Struct, frozen=True, rename="camel"):
+class CompositeParametersSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Members of a composite."""
 
     members: tuple[CompositeMember, ...] = ()
 
 
-class CompositeParameters(msgspec.Struct, frozen=True, rename="camel"):
+class CompositeParameters(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What a composite is made of, as far as a plan warns of it: other fields are passed over."""
 
     metadata: ObjectMeta

@@ -10,7 +10,7 @@ from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
 
 
-class ResourceQuota(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceQuota(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The quota of one resource in one flavor. A limit of None is no limit; a limit of 0 is one."""
 
     name: str
@@ -19,21 +19,21 @@ class ResourceQuota(msgspec.Struct, frozen=True, rename="camel"):
     lending_limit: Quantity | None = None
 
 
-class FlavorQuotas(msgspec.Struct, frozen=True, rename="camel"):
+class FlavorQuotas(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The quotas of one flavor in a resource group."""
 
     name: str
     resources: tuple[ResourceQuota, ...] = ()
 
 
-class ResourceGroup(msgspec.Struct, frozen=True, rename="camel"):
+class ResourceGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Resources that are handed out together, and the flavors they come in."""
 
     covered_resources: tuple[str, ...] = ()
     flavors: tuple[FlavorQuotas, ...] = ()
 
 
-class OrchestratorRef(msgspec.Struct, frozen=True, rename="camel"):
+class OrchestratorRef(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Who wrote effective quotas (`status.effectiveQuotas.orchestratorRef`)."""
 
     api_group: str
@@ -45,7 +45,7 @@ class OrchestratorRef(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.kind}.{self.api_group}/{self.name}" if self.api_group else f"{self.kind}/{self.name}"
 
 
-class EffectiveQuotas(msgspec.Struct, frozen=True, rename="camel"):
+class EffectiveQuotas(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """`status.effectiveQuotas`: set, it is used instead of the spec, even where the list is empty."""
 
     orchestrator_ref: OrchestratorRef

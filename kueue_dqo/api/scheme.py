@@ -17,7 +17,7 @@ from kueue_dqo.api import core, dqo, kueue, parameters
 from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup
-from kueue_dqo.api.validation import FieldProblem, problems_of, problems_of_groups
+from kueue_dqo.api.validation import FieldProblem, problems_of, problems_of_groups, refusals_of
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ def _checked(obj: Any, version: str, notices: tuple[FieldProblem, ...]) -> Decod
     if isinstance(obj, kueue.ClusterQueue):
         obj, foreign = _with_parent_of_version(obj, version)
         notices += foreign
-    return Decoded(_unless_problems(obj, problems_of(obj)), notices)
+    return Decoded(_unless_problems(obj, problems_of(obj)), (*notices, *refusals_of(obj)))
 
 
 def _unless_problems(obj: T, found: Iterable[FieldProblem]) -> T:

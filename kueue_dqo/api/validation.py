@@ -5,14 +5,13 @@ Each problem names its field, the value and the way out.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import ClusterQueue, Cohort, QuotaNode
-from kueue_dqo.api.meta import Condition, ObjectMeta
+from kueue_dqo.api.meta import Condition, ObjectMeta, parse_time
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.quotas import ResourceGroup, quotas_by_pair
 
@@ -23,7 +22,6 @@ _LONGEST_SUBDOMAIN: Final = 253
 _LONGEST_LABEL: Final = 63
 _MAX_GROUP_FLAVORS: Final = 64
 _MAX_GROUP_RESOURCES: Final = 64
-_RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _CONDITION_STATUSES: Final = ("True", "False", "Unknown")
 
 
@@ -36,14 +34,6 @@ class FieldProblem(NamedTuple):
     def __str__(self) -> str:
         """`field: problem`."""
         return f"{self.field}: {self.problem}"
-
-
-def parse_time(text: str) -> datetime.datetime:
-    """An RFC 3339 time. Raises ValueError for any other text, a time without an offset included."""
-    if not _RFC_3339.fullmatch(text):
-        msg = f"{text!r} is no time of RFC 3339"
-        raise ValueError(msg)
-    return datetime.datetime.fromisoformat(text)
 
 
 def problems_of(obj: Any) -> Iterator[FieldProblem]:
@@ -125,6 +115,44 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[FieldProblem]]]] = {
     ClusterQueue: _quota_node,
     Cohort: _quota_node,
 }
+
+
+def refusals_of(obj: Any) -> Iterator[FieldProblem]:
+    """What the API server or Kueue's webhook would refuse, although quotas can be computed from it."""
+    if not isinstance(obj, ClusterQueue | Cohort):
+        return
+    seen: set[str] = set()
+    for g, group in enumerate(obj.quotas):
+        field = f"spec.resourceGroups[{g}]"
+        for name in [*group.covered_resources, *(f"flavor {flavor.name}" for flavor in group.flavors)]:
+            if name in seen:
+                yield FieldProblem(field, f"{name} is in an earlier group as well: the API server refuses that")
+            seen.add(name)
+        for f, flavor in enumerate(group.flavors):
+            names = tuple(quota.name for quota in flavor.resources)
+            if names != group.covered_resources:
+                covered = ", ".join(group.covered_resources) or "nothing"
+                yield FieldProblem(
+                    f"{field}.flavors[{f}].resources",
+                    f"{', '.join(names) or 'nothing'} is not what coveredResources says ({covered}), in that order: "
+                    "the API server refuses that",
+                )
+    if isinstance(obj, ClusterQueue):
+        yield from _refused_limits(obj)
+
+
+def _refused_limits(queue: ClusterQueue) -> Iterator[FieldProblem]:
+    for pair, quota in quotas_by_pair(queue.quotas):
+        if not queue.parent and (quota.borrowing_limit is not None or quota.lending_limit is not None):
+            yield FieldProblem(
+                "spec.resourceGroups", f"{pair} has a limit, and the queue no cohort: Kueue refuses that"
+            )
+        if quota.lending_limit is not None and quota.lending_limit > quota.nominal_quota:
+            yield FieldProblem(
+                "spec.resourceGroups",
+                f"{pair} has a lendingLimit of {quota.lending_limit}, above its nominalQuota of {quota.nominal_quota}: "
+                "Kueue refuses that",
+            )
 
 
 def problems_of_groups(field: str, groups: tuple[ResourceGroup, ...]) -> Iterator[FieldProblem]:

@@ -37,6 +37,8 @@ class Document(NamedTuple):
     number: int
     line: int | None
     content: Any
+    is_searched: bool = True
+    """Whether duplicate keys were looked for."""
 
 
 def documents(data: bytes, *, is_json: bool = False) -> Iterator[Document]:
@@ -121,8 +123,9 @@ def _quick_json(data: bytes) -> Document | None:
     except msgspec.DecodeError:
         return None
     if envelope.items is None:
-        return Document(1, None, msgspec.Raw(data))
-    return Document(1, None, {"apiVersion": envelope.api_version, "kind": envelope.kind, "items": envelope.items})
+        return Document(1, None, msgspec.Raw(data), is_searched=False)
+    content = {"apiVersion": envelope.api_version, "kind": envelope.kind, "items": envelope.items}
+    return Document(1, None, content, is_searched=False)
 
 
 def _json_documents(text: str) -> Iterator[Document]:
@@ -176,6 +179,7 @@ _SPECIAL_FLOATS: Final = frozenset(
     {f"{sign}.{word}" for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")} | {".nan", ".NaN", ".NAN"}
 )
 _LONGEST_NUMBER: Final = 256
+_DEEPEST_YAML: Final = 500
 _NUMBERS_BEGIN: Final = tuple("+-.0123456789")
 
 
@@ -186,18 +190,9 @@ def _yaml_documents(text: str) -> Iterator[Document]:
         msg = "is YAML, and PyYAML is not installed: install kueue-dqo[cli], or give JSON"
         raise DocumentError(msg) from error
 
-    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class Loader(base):  # type: ignore[misc,valid-type]  # the base is chosen at run time
-        def resolve(self, kind: type, value: Any, implicit: Any) -> str:
-            """Leaves plain scalars to `_scalar`: PyYAML's own rules differ from kubectl's."""
-            if kind is yaml.ScalarNode and implicit[0]:
-                return _PLAIN
-            return str(super().resolve(kind, value, implicit))
-
     number = 0
     try:
-        loader = Loader(text)
+        loader = _loader(yaml)(text)
         while loader.check_node():
             node = loader.get_node()
             number += 1
@@ -215,6 +210,33 @@ def _yaml_documents(text: str) -> Iterator[Document]:
     except yaml.YAMLError as error:
         msg = f"is no YAML: {' '.join(str(error).split())}"
         raise DocumentError(msg) from error
+
+
+def _loader(yaml: Any) -> Any:
+    """PyYAML's loader with kubectl's rules for scalars, and an end to nesting."""
+    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc,valid-type]  # the base is chosen at run time
+        levels = 0
+
+        def resolve(self, kind: type, value: Any, implicit: Any) -> str:
+            """Leaves plain scalars to `_scalar`: PyYAML's own rules differ from kubectl's."""
+            if kind is yaml.ScalarNode and implicit[0]:
+                return _PLAIN
+            return str(super().resolve(kind, value, implicit))
+
+        def descend_resolver(self, parent: Any, index: Any) -> None:
+            """Ends what is nested without measure: older libyaml has no limit, and recursion in C ends in a crash."""
+            self.levels += 1
+            if self.levels > _DEEPEST_YAML:
+                raise RecursionError
+            super().descend_resolver(parent, index)
+
+        def ascend_resolver(self) -> None:
+            self.levels -= 1
+            super().ascend_resolver()
+
+    return Loader
 
 
 class _YamlContent:

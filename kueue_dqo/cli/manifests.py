@@ -10,19 +10,18 @@ import re
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind, plain_json
-from kueue_dqo.api.wording import counted
-from kueue_dqo.cli.documents import STRICT_JSON_BYTES, DocumentError, documents
+from kueue_dqo.cli.documents import DocumentError, documents
 from kueue_dqo.cli.errors import CommandError
+from kueue_dqo.cli.objects import Manifests, Place, skipped_text
 
 STANDARD_INPUT: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -31,45 +30,6 @@ _CHUNK: Final = 1 << 20
 _USUAL_HEAD: Final = re.compile(
     rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"metadata"\s*:'
 )
-
-
-class Place(NamedTuple):
-    """Where an object stands: file, document, item of a List."""
-
-    file: str
-    document: int
-    line: int | None = None
-    item: int | None = None
-
-    def __str__(self) -> str:
-        """`queues.yaml, document 2 (line 14), item 3`."""
-        line = f" (line {self.line})" if self.line is not None else ""
-        item = f", item {self.item}" if self.item is not None else ""
-        return f"{self.file}, document {self.document}{line}{item}"
-
-
-@dataclass(slots=True)
-class Manifests:
-    """The objects that were read, by kind and name, and what there is to say about the reading."""
-
-    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
-    places: dict[ObjectKey, Place] = field(default_factory=dict)
-    skipped: Counter[str] = field(default_factory=Counter)
-    notices: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def of_kind(self, kind: str) -> Mapping[str, Any]:
-        """The objects of one kind by name."""
-        return self.objects.get(kind, {})
-
-    def add(self, kind: str, obj: Any, place: Place) -> None:
-        """Takes an object, and refuses a second one of the same name."""
-        key = ObjectKey(kind, obj.metadata.name)
-        if key in self.places:
-            self.problems.append(f"{place}: {key} stands twice, first in {self.places[key]}: keep one of them")
-            return
-        self.places[key] = place
-        self.objects.setdefault(kind, {})[key.name] = obj
 
 
 def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
@@ -82,18 +42,7 @@ def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
     for path in _files(paths):
         name = "standard input" if path == STANDARD_INPUT else path
         try:
-            data = _content(path, max_bytes)
-            found = False
-            for document in documents(data, is_json=path.endswith(".json")):
-                found = True
-                _take(manifests, document.content, Place(name, document.number, document.line))
-            if len(data) > STRICT_JSON_BYTES and not path.endswith((".yaml", ".yml")):
-                manifests.notices.append(
-                    f"{name}: was not searched for duplicate keys, being a dump of {len(data)} bytes"
-                )
-            if not found and path in paths:
-                # Named and yet empty: what was to write it has failed, such as a kubectl at the other end of a pipe.
-                manifests.problems.append(f"{name} holds no document")
+            _read_file(manifests, path, name, max_bytes, is_named=path in paths)
         except DocumentError as error:
             manifests.problems.append(f"{name} {error}")
         except RecursionError:
@@ -108,10 +57,23 @@ def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
     return manifests
 
 
-def skipped_text(skipped: Counter[str]) -> str:
-    """`2 objects of kinds that dqo does not read: 1 Job (batch/v1), 1 Pod (v1)`."""
-    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
-    return f"{counted(skipped.total(), 'object')} of kinds that dqo does not read: {listed}"
+def _read_file(manifests: Manifests, path: str, name: str, max_bytes: Quantity, *, is_named: bool) -> None:
+    if not is_named and Path(path).exists() and not Path(path).is_file():
+        # A FIFO or a device may never end; one that is named outright is read all the same.
+        msg = "cannot be read: it is no regular file"
+        raise DocumentError(msg)
+    data = _content(path, max_bytes)
+    found = False
+    for document in documents(data, is_json=path.endswith(".json")):
+        found = True
+        if not document.is_searched:
+            note = f"{name}: was not searched for duplicate keys, being a dump of {len(data)} bytes"
+            manifests.notices.append(note)
+        _take(manifests, document.content, Place(name, document.number, document.line))
+    if not found and is_named:
+        # Named and yet empty: what was to write it has failed, such as a kubectl at the other end of a pipe.
+        msg = "holds no document"
+        raise DocumentError(msg)
 
 
 def _skipped_note(skipped: Counter[str]) -> str:
@@ -155,8 +117,9 @@ def _in_folder(folder: str) -> Iterator[str]:
     for root, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
+            path = Path(root) / name
             if name.endswith(_SUFFIXES) and not name.startswith("."):
-                yield str(Path(root) / name)
+                yield str(path)
 
 
 def _content(path: str, max_bytes: Quantity) -> bytes:
@@ -217,7 +180,10 @@ def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, 
     if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
         manifests.problems.append(f"{place}: is no Kubernetes object: apiVersion and kind have to be strings")
         return
-    items = _items_of(content) if kind.endswith("List") else None
+    items = _items_of(kind, content) if kind.endswith("List") else None
+    if items is None and (api_version, kind) == ("v1", "List"):
+        manifests.problems.append(f"{place}: items of the List have to be a list")
+        return
     if items is not None:
         inner = None if (api_version, kind) == ("v1", "List") else (api_version, kind.removesuffix("List"))
         for number, item in enumerate(items, start=1):
@@ -254,15 +220,18 @@ def _type_of(content: dict[str, Any] | msgspec.Raw) -> tuple[Any, Any]:
     return head.api_version, head.kind
 
 
-def _items_of(content: dict[str, Any] | msgspec.Raw) -> list[Any] | None:
+def _items_of(kind: str, content: dict[str, Any] | msgspec.Raw) -> list[Any] | None:
     """The items of a List; of undecoded JSON undecoded too. None where there are none to be had."""
     if isinstance(content, dict):
-        items = content.get("items")
+        if kind != "List" and "items" not in content:
+            return None  # some other kind whose name ends so
+        items = content.get("items") or []  # null and absent: an empty list
         return items if isinstance(items, list) else None
     try:
-        return msgspec.json.decode(content, type=_RawList).items
+        found = msgspec.json.decode(content, type=_RawList).items
     except msgspec.DecodeError:
         return None
+    return [] if found is None and kind == "List" else found
 
 
 def _name_of(content: dict[str, Any] | msgspec.Raw) -> str:

@@ -109,7 +109,7 @@ def observe(
     for name, count in tally.counts.items():
         if len(count.nanos) > dqo.MAX_FLAVOR_RESOURCES:
             misconfigured.append(
-                f"flavor {name} has {len(count.nanos)} resources on its nodes; at most {dqo.MAX_FLAVOR_RESOURCES} are "
+                f"flavor {name} has {len(count.nanos)} resources; at most {dqo.MAX_FLAVOR_RESOURCES} are "
                 "allowed: choose them in the parameters, by resources.include or resources.exclude"
             )
     invalid = [*sorted(tally.invalid), *tally.too_large()]

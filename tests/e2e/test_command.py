@@ -41,7 +41,7 @@ GOOD = as_json(listed(orchestrator(), provider(), queue("a", 10)))
         ([], 1),
         (["plans"], 1),
         (["plan"], 1),
-        (["plan", str(TWO_TEAMS)], 1),
+        (["plan", str(TWO_TEAMS)], 0),
         (["plan", "-f"], 1),
         (["plan", "-f", str(TWO_TEAMS), "-o", "xml"], 1),
         (["plan", "-f", str(TWO_TEAMS), "--detailed-exit-code"], 1),

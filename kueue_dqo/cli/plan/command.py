@@ -12,10 +12,10 @@ import click
 
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED
-from kueue_dqo.cli.manifests import read_manifests, skipped_text
-from kueue_dqo.cli.plan.computation import Plan, Road, make_plan
+from kueue_dqo.cli.manifests import read_manifests
+from kueue_dqo.cli.plan.computation import Road, make_plan
 from kueue_dqo.cli.plan.output import json_text, yaml_text
-from kueue_dqo.cli.plan.warnings import warnings
+from kueue_dqo.cli.plan.warnings import notes, warnings
 from kueue_dqo.cli.terminal import one_line
 
 _TABLE: Final = "table"
@@ -129,12 +129,3 @@ def _plan(paths: tuple[str, ...], output: str, road: Road, max_file_size: Quanti
     if not planned.all_work:
         return EXIT_NOT_DISTRIBUTED
     return EXIT_CHANGES if planned.has_changes else 0
-
-
-def notes(planned: Plan) -> list[str]:
-    """What was passed over, taken for granted, or written in a way that an API server would not take."""
-    manifests = planned.manifests
-    found = list(planned.notes)
-    if manifests.skipped:
-        found.append(f"skipped {skipped_text(manifests.skipped)}")
-    return found + manifests.notices

@@ -21,7 +21,7 @@ from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey, find_condition
 from kueue_dqo.api.quotas import EffectiveQuotas, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import message_of, some
-from kueue_dqo.cli.manifests import Manifests
+from kueue_dqo.cli.objects import Manifests
 from kueue_dqo.provider import CapacityError, Misconfigured
 from orchestrator.compute import Outcome, Snapshot, compute
 from orchestrator.enforcement import spec, status

@@ -152,7 +152,7 @@ def _orchestrator(name: str, plan: Plan) -> Iterator[_Part]:
         yield from (_line(other, "dim") for other in others)
     if outcome.quotas:
         yield Text()
-        yield _quotas(outcome, plan)
+        yield _quotas(orchestrator, outcome, plan)
     yield Text()
 
 
@@ -177,10 +177,10 @@ def _conditions(outcome: Outcome) -> Iterator[Padding]:
             yield _indented(line)
 
 
-def _quotas(outcome: Outcome, plan: Plan) -> Columns:
+def _quotas(orchestrator: dqo.DynamicQuotaOrchestrator, outcome: Outcome, plan: Plan) -> Columns:
     numbers = ("DECLARED → EFFECTIVE", "SHARE")
     table = Columns("QUEUE", "FLAVOR", "RESOURCE", *numbers, "", right=numbers)
-    for key, depth in _in_tree_order(outcome, plan):
+    for key, depth in _in_tree_order(orchestrator.root, outcome, plan):
         label = "  " * depth + (key.name if key.kind == CLUSTER_QUEUE else f"{key.name} (Cohort)")
         member = plan.hierarchy.members[key]
         declared = dict(quotas_by_pair(member.declared))
@@ -204,14 +204,13 @@ def _quotas(outcome: Outcome, plan: Plan) -> Columns:
     return table
 
 
-def _in_tree_order(outcome: Outcome, plan: Plan) -> Iterator[tuple[ObjectKey, int]]:
+def _in_tree_order(root: ObjectKey | None, outcome: Outcome, plan: Plan) -> Iterator[tuple[ObjectKey, int]]:
     """The subtree from its root down, Cohorts before queues, each level by name; a cycle shows everything once."""
     children: dict[str, list[ObjectKey]] = {}
     for key in outcome.quotas:
         children.setdefault(plan.hierarchy.members[key].parent, []).append(key)
     for siblings in children.values():
         siblings.sort(key=lambda key: (key.kind != COHORT, key.name), reverse=True)
-    root = next(each.root for each in plan.orchestrators.values() if plan.outcomes.get(each.metadata.name) is outcome)
     waiting, seen = ([(root, 0)] if root is not None else []), set()
     while waiting:
         key, depth = waiting.pop()

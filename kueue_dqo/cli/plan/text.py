@@ -16,7 +16,7 @@ _DECIMAL_STEPS: Final = [(suffix, 1000**power) for power, suffix in enumerate(("
 def amount_text(quantity: Quantity) -> str:
     """The exact number; one of many digits in the largest step of its format, marked as rounded."""
     exact = str(quantity)
-    if exact[-1] in "mun":  # 9.5 reads better than 9500m
+    if exact[-1] in "mun" or "e-" in exact:  # 9.5 reads better than 9500m
         units, nanos = divmod(abs(quantity.nanos), NANOS)
         sign = "-" if quantity.nanos < 0 else ""
         exact = f"{sign}{units}.{nanos:09}".rstrip("0")

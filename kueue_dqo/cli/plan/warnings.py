@@ -22,6 +22,7 @@ from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
 from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
+from kueue_dqo.cli.objects import skipped_text
 from kueue_dqo.cli.plan.computation import Plan, Road
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.spec import APPLIED_QUOTAS
@@ -43,6 +44,15 @@ def warnings(plan: Plan) -> list[str]:
     found += _other_road(plan)
     found += _too_large(plan)
     return found
+
+
+def notes(planned: Plan) -> list[str]:
+    """What was passed over, taken for granted, or written in a way that an API server would not take."""
+    manifests = planned.manifests
+    found = list(planned.notes)
+    if manifests.skipped:
+        found.append(f"skipped {skipped_text(manifests.skipped)}")
+    return found + manifests.notices
 
 
 def _unreported(name: str, outcome: Outcome, plan: Plan) -> Iterator[str]:
@@ -129,21 +139,31 @@ def _ignored_capacity(plan: Plan) -> Iterator[str]:
 
 def _composites(plan: Plan) -> Iterator[str]:
     """A composite already holds its members' capacity: listing both counts it twice."""
-    composites: Mapping[str, parameters.CompositeParameters] = plan.manifests.of_kind(parameters.COMPOSITE_PARAMETERS)
     for name, orchestrator in sorted(plan.orchestrators.items()):
         listed = {entry.name for entry in orchestrator.spec.capacity_discovery.providers}
-        for provider_name in sorted(listed & plan.providers.keys()):
-            provider = plan.providers[provider_name]
-            ref = provider.spec.parameters
-            if provider.spec.controller_name != parameters.COMPOSITE_CONTROLLER or ref is None:
-                continue
-            members = composites[ref.name].spec.members if ref.name in composites else ()
-            for member in members:
-                if member.name in listed:
-                    yield (
-                        f"orchestrator {name} lists the composite {provider_name} and its member {member.name}: "
-                        f"the capacity of {member.name} counts twice; list only one of them"
-                    )
+        for provider in sorted(listed & plan.providers.keys()):
+            for member in sorted(_members(provider, plan) & listed - {provider}):
+                yield (
+                    f"orchestrator {name} lists the composite {provider} and its member {member}: "
+                    f"the capacity of {member} counts twice; list only one of them"
+                )
+
+
+def _members(provider: str, plan: Plan) -> set[str]:
+    """The members of a composite, and of composites among these."""
+    composites: Mapping[str, parameters.CompositeParameters] = plan.manifests.of_kind(parameters.COMPOSITE_PARAMETERS)
+    found: set[str] = set()
+    waiting = [provider]
+    while waiting:
+        composite = plan.providers.get(waiting.pop())
+        ref = composite.spec.parameters if composite is not None else None
+        if composite is None or ref is None or composite.spec.controller_name != parameters.COMPOSITE_CONTROLLER:
+            continue
+        members = composites[ref.name].spec.members if ref.name in composites else ()
+        new = {member.name for member in members} - found
+        found |= new
+        waiting += sorted(new)
+    return found
 
 
 def _autoscaled(plan: Plan) -> Iterator[str]:

@@ -184,6 +184,22 @@ def test_of_several_causes_the_first_of_the_api_is_the_reason_and_all_are_told(c
     assert discovery.capacity is None
 
 
+def test_what_a_provider_that_is_not_ready_reports_is_not_judged() -> None:
+    """It may be long out of date."""
+    stale = provider("stale", {"f": {CPU: "-1"}, "g": {CPU: "12Ei"}}, generation=PRESENT)
+    message = _discovered({"stale": stale}, {"stale": "-1"}).condition.message
+    assert message.startswith("CapacityProvider stale is stale")
+    assert [told for told in ("negative", "adds up", "f/cpu", "g/cpu") if told in message] == []
+
+
+def test_the_message_of_several_causes_reads_as_one_line() -> None:
+    """What a person sees in `kubectl describe`."""
+    assert discover(orchestrator("dqo", "east", "west"), {}).condition.message == (
+        "CapacityProvider east does not exist: create it, or take it out of spec.capacityDiscovery.providers; "
+        "CapacityProvider west does not exist: create it, or take it out of spec.capacityDiscovery.providers"
+    )
+
+
 def test_every_provider_with_the_same_fault_is_told() -> None:
     """Not the first of them only."""
     faulty = {
@@ -390,11 +406,12 @@ def test_a_negative_capacity_cannot_be_added_up(reported: list[Amounts], multipl
     assert f"negative capacity of {'-1n' if '-1n' in str(reported) else '-1'} " in discovery.condition.message
 
 
-def test_a_negative_multiplier_is_refused() -> None:
+@pytest.mark.parametrize(("multiplier", "told"), [("-0.5", "-500m"), ("-1n", "-1n")])
+def test_a_negative_multiplier_is_refused(multiplier: str, told: str) -> None:
     """The API server refuses it too; a manifest may not have met one yet."""
-    discovery = _discovered({"p": provider("p", {"f": {CPU: "0"}})}, {"p": "-0.5"})
+    discovery = _discovered({"p": provider("p", {"f": {CPU: "0"}})}, {"p": multiplier})
     assert discovery.condition.reason == dqo.AGGREGATION_FAILED
-    assert "the multiplier -500m of CapacityProvider p is negative" in discovery.condition.message
+    assert f"the multiplier {told} of CapacityProvider p is negative" in discovery.condition.message
 
 
 def test_a_negative_capacity_of_a_flavor_that_is_not_orchestrated_does_not_matter() -> None:

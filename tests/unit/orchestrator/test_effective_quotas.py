@@ -169,8 +169,9 @@ def test_a_nominal_quota_is_written_in_the_format_in_which_it_was_declared(
     assert nominals(got) == {f"f/{resource}": written}
 
 
-def test_limits_keep_their_own_format() -> None:
+@pytest.mark.parametrize("lending", ["1Gi", "32e9"], ids=["below the nominal quota", "equal to it"])
+def test_limits_keep_their_own_format(lending: str) -> None:
     """Those that are copied."""
-    got = _quotas(queue("a", {"f": {MEMORY: Quota("64G", "2e9", "1Gi")}}), {"f": {MEMORY: "32G"}})
+    got = _quotas(queue("a", {"f": {MEMORY: Quota("64G", "2e9", lending)}}), {"f": {MEMORY: "32G"}})
     quota = got.resource_groups[0].flavors[0].resources[0]
-    assert (str(quota.nominal_quota), str(quota.borrowing_limit), str(quota.lending_limit)) == ("32G", "2e9", "1Gi")
+    assert (str(quota.nominal_quota), str(quota.borrowing_limit), str(quota.lending_limit)) == ("32G", "2e9", lending)

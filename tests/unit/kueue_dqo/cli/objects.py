@@ -9,7 +9,8 @@ from typing import Any
 from unittest import mock
 
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.cli.manifests import STANDARD_INPUT, Manifests, read_manifests
+from kueue_dqo.cli.manifests import STANDARD_INPUT, read_manifests
+from kueue_dqo.cli.objects import Manifests
 
 Plain = dict[str, Any]
 

@@ -448,14 +448,36 @@ def test_what_cannot_be_read_is_refused_without_libyaml_too(bad: BadInput, monke
 @pytest.mark.parametrize("levels", [1100, 3000])
 @pytest.mark.parametrize("form", nested(1))
 def test_nesting_without_measure_is_refused(form: str, levels: int, parser: str) -> None:
-    """Whatever opens the levels.
-
-    libyaml before 0.2.6, which the wheels of PyYAML before 6.0.4 contain, has no limit of its own, and the part of
-    PyYAML that is written in C recurses until the stack ends; so the limit must not be theirs.
-    """
+    """Whatever opens the levels, and whoever parses them."""
     del parser
     name, content = nested(levels)[form]
     assert "nested too deeply" in _refusal(content, is_json=name.endswith(".json"))
+
+
+@pytest.mark.parametrize("form", [form for form, (name, _) in nested(1).items() if name.endswith(".yaml")])
+def test_the_limit_of_nesting_is_not_left_to_libyaml(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its versions before 0.2.6 have none, and PyYAML's part in C recurses until the stack ends.
+
+    The wheels of PyYAML before 6.0.4 contain such a version. libyaml's limit is 1000, so 990 levels show who stops.
+    """
+    deepest = 0
+
+    class Watched(yaml.CSafeLoader):
+        depth = 0
+
+        def descend_resolver(self, parent: object, index: object) -> None:
+            nonlocal deepest
+            self.depth += 1
+            deepest = max(deepest, self.depth)
+            super().descend_resolver(parent, index)  # the stubs leave it open
+
+        def ascend_resolver(self) -> None:
+            self.depth -= 1
+            super().ascend_resolver()  # as above
+
+    monkeypatch.setattr(yaml, "CSafeLoader", Watched)
+    assert _refusal(nested(990)[form][1])
+    assert 100 < deepest < 990
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,10 @@ import pytest
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import to_manifest
 from kueue_dqo.cli import documents as documents_module
+from kueue_dqo.cli import manifests as manifests_module
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.cli.manifests import Manifests, Place, read_manifests, skipped_text
+from kueue_dqo.cli.manifests import read_manifests
+from kueue_dqo.cli.objects import Manifests, Place, skipped_text
 from tests.unit.kueue_dqo.cli.bad_inputs import NO_OBJECTS, UNREADABLE, BadInput
 from tests.unit.kueue_dqo.cli.objects import (
     LIMIT,
@@ -726,6 +728,35 @@ def test_a_big_file_is_big_by_its_size(tmp_path: Path) -> None:
     assert "duplicate key 'unused'" in _problem(path)
     path.write_bytes(path.read_bytes() + b" ")
     assert _names(_read(path)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_searched"),
+    [
+        pytest.param("dump.json", as_json(listed(queue("a"))), False, id="one JSON document"),
+        pytest.param("dump", as_json(listed(queue("a"))), False, id="one without an ending"),
+        pytest.param("dump.yaml", as_json(listed(queue("a"))), False, id="one by the name of YAML"),
+        pytest.param("dump.json", as_json(queue("a"), queue("b")), True, id="several JSON documents"),
+        pytest.param("dump.yaml", b"# dump\n" + as_json(listed(queue("a"))), True, id="YAML"),
+        pytest.param("dump", b"# dump\n" + as_json(listed(queue("a"))), True, id="YAML without an ending"),
+    ],
+)
+def test_a_note_says_where_duplicate_keys_were_not_looked_for(
+    name: str, content: bytes, is_searched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There and nowhere else."""
+    for module in (documents_module, manifests_module):
+        monkeypatch.setattr(module, "STRICT_JSON_BYTES", 0, raising=False)
+    path = tmp_path / name
+    path.write_bytes(content)
+    notices = [notice for notice in _read(path).notices if "duplicate keys" in notice]
+    assert bool(notices) == (not is_searched)
+    assert all(notice.startswith(f"{path}: ") for notice in notices)
+    path.write_bytes(content.replace(b'"kind"', b'"spec": {}, "kind"'))
+    if is_searched:
+        assert "duplicate key 'spec'" in _problem(path)
+    else:
+        assert _read(path).places
 
 
 def test_a_folder_may_hold_another_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

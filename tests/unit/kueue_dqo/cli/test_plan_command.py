@@ -109,12 +109,14 @@ def test_an_error_is_1_however_the_exit_code_is_wanted(
         ["-f", "1.json", "-f", "2.json", "-f", "3.json"],
         ["1.json", "2.json", "-f", "3.json"],
         ["--filename", "1.json", "--filename=2.json", "3.json"],
+        ["1.json", "2.json", "3.json"],
+        ["."],
         ["-f1.json", "2.json", "--road", "status", "3.json"],
         ["-f", "."],
         ["-f", "1.json", "."],
     ],
 )
-def test_paths_follow_each_option_or_one(
+def test_paths_follow_each_option_or_one_or_none(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A shell turns `-f *.json` into several arguments behind one option."""

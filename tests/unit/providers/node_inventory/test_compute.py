@@ -521,6 +521,13 @@ def test_sixty_five_resources_are_refused() -> None:
         seen([node(has=numbered(0, 40)), node("n2", has=numbered(30, 65))])
 
 
+def test_sixty_five_declared_resources_of_a_flavor_without_nodes_are_not_said_to_be_on_nodes() -> None:
+    """They would all be zeros; the limit is the same, the way out too."""
+    with pytest.raises(Misconfigured, match=r"^flavor batch has 65 resources") as raised:
+        seen([], declared={"batch": set(numbered(0, 65))})
+    assert "on its nodes" not in str(raised.value)
+
+
 def test_resources_that_are_not_selected_do_not_count_for_the_limit() -> None:
     """Choosing is the way out that the message names."""
     claim = Claim("mine", ("batch",), ResourceSelection(exclude=("example.com/r00",)))

@@ -93,6 +93,13 @@ def test_paths_that_the_shell_expands_are_read_too(tmp_path: Path, capsys: pytes
     ]
 
 
+def test_the_option_has_a_long_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As kubectl's has."""
+    (tmp_path / "queue.json").write_text(json.dumps(queue()), encoding="utf-8")
+    assert run(["plan", "--filename", str(tmp_path)]) == 0
+    assert "no quota would change" in capsys.readouterr().out
+
+
 def test_standard_input_is_read_where_a_dash_stands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -163,6 +170,7 @@ def test_a_file_above_the_limit_is_refused(plan: Call, tmp_path: Path) -> None:
     printed = plan(CHANGES, "--max-file-size", str(size - 1))
     assert (printed.code, printed.out) == (1, "")
     assert f"has {size} bytes, more than the limit" in printed.err
+    assert f"has {size} bytes, more than the limit of 1:" in plan(CHANGES, "--max-file-size", "1").err
 
 
 # --- exit codes -----------------------------------------------------------------------------------------------------

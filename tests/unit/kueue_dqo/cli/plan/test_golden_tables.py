@@ -128,7 +128,10 @@ def test_what_matters_most_is_coloured() -> None:
     assert re.search(r"\x1b\[1;31m▼ becomes 0", printed)
     assert re.search(r"\x1b\[33m▼ falls", printed)
     assert re.search(r"\x1b\[32mTrue Computed", printed)
-    assert re.search(r"\x1b\[31mFalse ", in_terminal("03-two-orchestrators-in-conflict", 120))
+    conflict = in_terminal("03-two-orchestrators-in-conflict", 120)
+    assert re.search(r"\x1b\[31mFalse ", conflict)
+    assert re.search(r"\x1b\[31mSourceUnavailable", conflict)
+    assert re.search(r"\x1b\[32mSynchronized", conflict)
 
 
 def test_no_color_is_heeded_and_the_words_are_the_same() -> None:

@@ -43,6 +43,7 @@ STEPS |= {suffix: 1000**power for power, suffix in enumerate("kMGTPE", 1)}
         pytest.param("-1500m", "-1.5", id="a negative fraction above minus two"),
         pytest.param("-12345678", "~-12.35M", id="a negative number that is rounded"),
         pytest.param("-191976Mi", "~-187.48Gi", id="negative memory that is rounded"),
+        pytest.param("66667e-3", "66.667", id="a negative exponent reads better with a point"),
         pytest.param("5e6", "5e6", id="an exponent, as it was written"),
     ],
 )

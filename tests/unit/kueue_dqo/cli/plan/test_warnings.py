@@ -300,6 +300,16 @@ def test_nothing_counts_twice_where(objects: list[Plain], lists: Sequence[list[s
     assert about("twice", warned(*objects, reporting("nodes"), *orchestrators)) == []
 
 
+def test_a_composite_beside_a_member_of_its_member_counts_twice_too() -> None:
+    """A composite of composites holds the capacity of all below it."""
+    objects = [composite("outer", "o"), composite_of("inner", name="o")]
+    objects += [composite("inner", "i"), composite_of("nodes", name="i"), reporting("nodes")]
+    found = about("twice", warned(*objects, orchestrator(root=None, providers=["outer", "nodes"])))
+    assert len(found) == 1
+    assert "outer" in found[0]
+    assert "the capacity of nodes counts twice" in found[0]
+
+
 def test_composites_of_one_orchestrator_come_by_name() -> None:
     """Whatever the order in which it lists them."""
     names = ["d", "b", "e", "a", "c"]

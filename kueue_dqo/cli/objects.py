@@ -1,0 +1,56 @@
+"""What was read: typed objects, where each stands, and what there is to say about the reading. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.wording import counted
+
+
+class Place(NamedTuple):
+    """Where an object stands: file, document, item of a List."""
+
+    file: str
+    document: int
+    line: int | None = None
+    item: int | None = None
+
+    def __str__(self) -> str:
+        """`queues.yaml, document 2 (line 14), item 3`."""
+        line = f" (line {self.line})" if self.line is not None else ""
+        item = f", item {self.item}" if self.item is not None else ""
+        return f"{self.file}, document {self.document}{line}{item}"
+
+
+@dataclass(slots=True)
+class Manifests:
+    """The objects that were read, by kind and name, and what there is to say about the reading."""
+
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    places: dict[ObjectKey, Place] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    notices: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> Mapping[str, Any]:
+        """The objects of one kind by name."""
+        return self.objects.get(kind, {})
+
+    def add(self, kind: str, obj: Any, place: Place) -> None:
+        """Takes an object, and refuses a second one of the same name."""
+        key = ObjectKey(kind, obj.metadata.name)
+        if key in self.places:
+            self.problems.append(f"{place}: {key} stands twice, first in {self.places[key]}: keep one of them")
+            return
+        self.places[key] = place
+        self.objects.setdefault(kind, {})[key.name] = obj
+
+
+def skipped_text(skipped: Counter[str]) -> str:
+    """`2 objects of kinds that dqo does not read: 1 Job (batch/v1), 1 Pod (v1)`."""
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+    return f"{counted(skipped.total(), 'object')} of kinds that dqo does not read: {listed}"
