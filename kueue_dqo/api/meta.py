@@ -10,7 +10,7 @@ import msgspec
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"
 OUR_GROUP: Final = "kueue-dqo.dev"
-_RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class ObjectKey(NamedTuple):
