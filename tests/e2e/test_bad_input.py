@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 from pathlib import Path
@@ -112,6 +113,14 @@ def test_links_in_a_circle_end_in_a_message(tmp_path: Path) -> None:
         assert finished.code == 1
         assert "Traceback" not in finished.err
         assert "one.yaml" in finished.err
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    """Nobody may ever write to it; one that is named is read."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    finished = dqo("plan", "-f", ".", cwd=tmp_path)
+    assert_one_message(finished)
+    assert "pipe.yaml" in finished.err
 
 
 @pytest.mark.parametrize(

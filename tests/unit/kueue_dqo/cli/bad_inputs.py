@@ -100,6 +100,8 @@ UNREADABLE: Final = (
 
 NO_OBJECTS: Final = (
     BadInput("a text", b"once upon a time\n", ("document 1 (line 1)", "'once upon a time'", "no Kubernetes object")),
+    BadInput("a long text", b"x" * 100, (f"'{'x' * 60}'", "no Kubernetes object")),
+    BadInput("a List of a text", as_json(listed() | {"items": "none"}), ("document 1", "items of the List")),
     BadInput("a bare list", b"- a\n- b\n", ("document 1 (line 1)", "a list", "no Kubernetes object")),
     BadInput("a number", b"---\n42\n", ("document 1 (line 2)", "'42'", "no Kubernetes object")),
     BadInput("a list as JSON", b"[1, 2]", ("document 1", "a list", "no Kubernetes object"), "bad.json"),
@@ -115,7 +117,9 @@ NO_OBJECTS: Final = (
     BadInput(
         "an item that is a number", as_json(listed(queue(), 3)), ("document 1, item 2", "'3'", "no Kubernetes object")
     ),
-    BadInput("a name that is a number", as_json(queue(7)), ("metadata.name", "7", "quote it")),
+    BadInput("a name that is a number", as_json(queue(7)), ("ClusterQueue/(no name): metadata.name", "7", "quote it")),
+    BadInput("a name that is empty", as_json(queue("")), ("ClusterQueue/(no name): metadata.name", "''")),
+    BadInput("no metadata", as_json(queue() | {"metadata": None}), ("ClusterQueue/(no name): metadata", "required")),
     BadInput(
         "a name that is too large for 64 bits", as_json(queue(10**30)), ("metadata.name", str(10**30), "quote it")
     ),

@@ -311,7 +311,8 @@ def test_a_scalar_with_a_tag_of_yamls_own_has_that_type(text: str, wanted: objec
 
 
 def test_digits_without_end_are_a_text() -> None:
-    """No field takes such a number, and no time is spent on converting it."""
+    """No field takes such a number, and no time is spent on converting it; 256 are a number still."""
+    assert _contents(f"a: {'9' * 256}\nb: {'9' * 257}\n") == [{"a": 10**256 - 1, "b": "9" * 257}]
     digits = "9" * 10_000
     assert _contents(f"a: {digits}\nb: -{digits}\nc: 0x{digits}\nd: 1.{digits}\n") == [
         {"a": digits, "b": f"-{digits}", "c": f"0x{digits}", "d": f"1.{digits}"}
@@ -419,8 +420,8 @@ def test_aliases_may_multiply_within_reason(parser: str) -> None:
 def test_a_big_file_may_use_aliases_in_proportion_to_its_size() -> None:
     """Ten times what is written, and 100,000 values on top."""
     shared = "a: &a [" + ", ".join(["x"] * 50_000) + "]\n"
-    [content] = _contents(shared + "b: [" + ", ".join(["*a"] * 10) + "]\n")
-    assert len(content["b"]) == 10
+    [content] = _contents(shared + "b: [" + ", ".join(["*a"] * 11) + "]\n")
+    assert len(content["b"]) == 11
     assert "aliases" in _refusal((shared + "b: [" + ", ".join(["*a"] * 12) + "]\n").encode())
 
 

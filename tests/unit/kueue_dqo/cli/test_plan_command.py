@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import json
 import sys
@@ -139,7 +140,7 @@ def test_what_is_no_size_is_refused(
 ) -> None:
     """The option is named, and no file is looked at."""
     assert _plan(GOOD, "--max-file-size", size, monkeypatch=monkeypatch) == 1
-    assert "--max-file-size" in capsys.readouterr().err
+    assert "Invalid value for '--max-file-size'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,20 @@ def test_a_size_is_a_quantity_of_bytes(
     assert _plan(objects, "--max-file-size", size, monkeypatch=monkeypatch) == (0 if is_enough else 1)
     if not is_enough:
         assert f"larger than the limit of {size}: raise --max-file-size" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("was_enabled", [True, False])
+@pytest.mark.parametrize("objects", [GOOD, [*GOOD, queue("a")]], ids=["a plan", "an error"])
+def test_the_garbage_collector_is_afterwards_as_it_was(
+    objects: list[Plain], was_enabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever calls the command from a program of theirs gets it back."""
+    (gc.enable if was_enabled else gc.disable)()
+    try:
+        _plan(objects, monkeypatch=monkeypatch)
+        assert gc.isenabled() == was_enabled
+    finally:
+        gc.enable()
 
 
 # --- what is printed where -----------------------------------------------------------------------------------------
@@ -187,6 +202,16 @@ def test_warnings_and_notes_do_not_stand_in_what_a_machine_reads(
         assert text in line
     [document] = documents(printed.out.encode(), is_json=output == "json")
     assert document.content["kind"] == "List"
+
+
+def test_a_note_stays_on_its_line_whatever_it_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name in a manifest must not look like a message of its own."""
+    odd = {"apiVersion": "v1", "kind": "Pod\nWarning: all is lost"}
+    assert _plan([*GOOD, odd], "-o", "json", monkeypatch=monkeypatch) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["Note: skipped 1 object of kinds that dqo does not read: 1 Pod Warning: all is lost (v1)"]
 
 
 def test_warnings_and_notes_stand_in_the_table(
