@@ -1,0 +1,1 @@
+"""How a daemon lives in a cluster: client, caches, work queues, leader election, Events, health and metrics, logs."""
