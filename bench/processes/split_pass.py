@@ -23,7 +23,7 @@ from kueue_dqo.api.resources import FlavorResource, unit_nanos
 from kueue_dqo.api.scheme import decode_json, known_kind
 from orchestrator.compute import Outcome, Snapshot, compute
 from orchestrator.distribution import split
-from orchestrator.enforcement.status import member_of
+from orchestrator.enforcement.roads import Road
 from orchestrator.hierarchy import Hierarchy
 
 Shares = list[list[int]]
@@ -92,8 +92,8 @@ def _compute(pairs: list[Pair], in_order: list[str]) -> Prepared:
 
     numbers = list(range(len(in_order)))
     random.Random(0).shuffle(numbers)  # objects come in any order
-    members = [member_of(decoded(CLUSTER_QUEUE, "v1beta2", _queue(n, in_order[n], pairs))) for n in numbers]
-    members += [member_of(decoded(COHORT, "v1beta2", cohort)) for cohort in _cohorts(len(in_order))]
+    members = [Road.STATUS.member_of(decoded(CLUSTER_QUEUE, "v1beta2", _queue(n, in_order[n], pairs))) for n in numbers]
+    members += [Road.STATUS.member_of(decoded(COHORT, "v1beta2", cohort)) for cohort in _cohorts(len(in_order))]
     snapshot = Snapshot(
         {"bench": decoded(DYNAMIC_QUOTA_ORCHESTRATOR, "v1alpha1", _ORCHESTRATOR)},
         {"bench": decoded(CAPACITY_PROVIDER, "v1alpha1", _provider(pairs))},

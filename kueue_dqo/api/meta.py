@@ -30,6 +30,7 @@ class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     manager: str = ""
     operation: str = ""
     subresource: str = ""
+    time: str | None = None
     fields_v1: dict[str, Any] | None = None
 
 

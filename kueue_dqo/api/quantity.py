@@ -53,18 +53,23 @@ class Format(enum.Enum):
 class Quantity:
     """An exact amount, in nanos, and the format in which it is written back. Equality and order are by value.
 
+    `written` is what stood in the manifest (`1000m`, 8), None for a computed amount: what is restored, is restored as
+    its author wrote it.
+
     Immutable. A plain class and no dataclass, because msgspec decodes those by itself and hands only other types over.
     """
 
-    __slots__ = ("format", "nanos")
+    __slots__ = ("format", "nanos", "written")
 
     nanos: int
     format: Format
+    written: str | float | None
 
-    def __init__(self, nanos: int, fmt: Format = Format.DECIMAL) -> None:
-        """Takes the amount in nanos and the format of its text."""
+    def __init__(self, nanos: int, fmt: Format = Format.DECIMAL, written: str | float | None = None) -> None:
+        """Takes the amount in nanos, the format of its text, and what stood in the manifest."""
         object.__setattr__(self, "nanos", nanos)
         object.__setattr__(self, "format", fmt)
+        object.__setattr__(self, "written", written)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refused."""
@@ -76,9 +81,9 @@ class Quantity:
         msg = f"a Quantity does not change: {name}"
         raise AttributeError(msg)
 
-    def __reduce__(self) -> tuple[type[Quantity], tuple[int, Format]]:
+    def __reduce__(self) -> tuple[type[Quantity], tuple[int, Format, str | float | None]]:
         """Copies are made by the constructor, since attributes cannot be set."""
-        return (Quantity, (self.nanos, self.format))
+        return (Quantity, (self.nanos, self.format, self.written))
 
     def __eq__(self, other: object) -> bool:
         """By value: `2Gi` equals `2147483648`."""
@@ -114,8 +119,8 @@ class Quantity:
             if abs(value) > _LARGEST_INTEGER:
                 msg = f"an integer of more than {_FURTHEST_EXPONENT} digits is no quantity: {WAY_OUT}"
                 raise QuantityError(msg)
-            return cls(value * NANOS)
-        return cls(_parse(repr(value)).nanos)
+            return cls(value * NANOS, written=value)
+        return cls(_parse(repr(value)).nanos, written=value)
 
     def __str__(self) -> str:
         """The canonical form in this quantity's format, as the API server writes it."""
@@ -172,14 +177,14 @@ def _parse(text: str) -> Quantity:
     mantissa = int(f"{match['sign']}{match['whole']}{fraction}")
     places = -len(fraction)
     if match["binary"]:
-        return Quantity(_scaled(mantissa * _BINARY[match["binary"]], places + 9), Format.BINARY)
+        return Quantity(_scaled(mantissa * _BINARY[match["binary"]], places + 9), Format.BINARY, text)
     if match["exponent"]:
         exponent = int(match["exponent"][1:])
         if mantissa and abs(exponent) > _FURTHEST_EXPONENT:
             msg = f"{_shown(text)} has an exponent beyond {_FURTHEST_EXPONENT}: {WAY_OUT}"
             raise QuantityError(msg)
-        return Quantity(_scaled(mantissa, places + exponent + 9) if mantissa else 0, Format.EXPONENT)
-    return Quantity(_scaled(mantissa, places + _DECIMAL[match["decimal"]] + 9), Format.DECIMAL)
+        return Quantity(_scaled(mantissa, places + exponent + 9) if mantissa else 0, Format.EXPONENT, text)
+    return Quantity(_scaled(mantissa, places + _DECIMAL[match["decimal"]] + 9), Format.DECIMAL, text)
 
 
 def _scaled(mantissa: int, exponent: int) -> int:

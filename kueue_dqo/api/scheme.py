@@ -124,9 +124,12 @@ def decode_quotas(text: str) -> EffectiveQuotas:
     return _unless_problems(quotas, problems_of_groups("resourceGroups", quotas.resource_groups))
 
 
-def to_manifest(obj: object) -> Any:
-    """Plain dicts, lists and scalars as a manifest has them: absent fields left out, quantities in canonical form."""
-    return _without_nulls(msgspec.to_builtins(obj, enc_hook=_encode_quantity))
+def to_manifest(obj: object, *, as_written: bool = False) -> Any:
+    """Plain dicts, lists and scalars as a manifest has them: absent fields left out, quantities in canonical form.
+
+    With `as_written`, quantities that came out of a manifest are what stood there.
+    """
+    return _without_nulls(msgspec.to_builtins(obj, enc_hook=_quantity_as_written if as_written else _encode_quantity))
 
 
 def _checked(obj: Any, version: str, notices: tuple[FieldProblem, ...]) -> Decoded:
@@ -184,6 +187,11 @@ def _encode_quantity(value: object) -> str:
     if isinstance(value, Quantity):
         return str(value)
     raise TypeError(value)
+
+
+def _quantity_as_written(value: object) -> str | float:
+    text = _encode_quantity(value)
+    return value.written if isinstance(value, Quantity) and value.written is not None else text
 
 
 def _without_nulls(plain: object) -> object:

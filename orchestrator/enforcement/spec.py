@@ -17,63 +17,89 @@ from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, ResourceQuota, 
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.scheme import decode_groups, decode_quotas, to_manifest
 from orchestrator.effective_quotas import with_lending_capped
+from orchestrator.enforcement.held import Held, View
+from orchestrator.enforcement.patches import Operation, add, pointer, remove, same_version, test
 from orchestrator.members import Member
 
 DECLARED_QUOTAS: Final = "kueue-dqo.dev/declared-quotas"
 APPLIED_QUOTAS: Final = "kueue-dqo.dev/applied-quotas"
 FIELD_MANAGER: Final = "kueue-dqo-orchestrator"
+_SPEC: Final = "/spec/resourceGroups"
 
 
 class DeclarationLost(ValueError):
     """What the admin declared cannot be told from what was applied; the message says why and what to do."""
 
 
-def member_of(node: QuotaNode) -> Member:
+def view_of(node: QuotaNode) -> View:
     """The ClusterQueue or Cohort as the computation sees it on this road.
 
     Where the declaration is lost, the member carries the problem and its spec, and nothing may be written to it.
     """
+    uid, parent, in_force = node.metadata.uid, node.parent, node.quotas
     try:
-        declared, applied = _declaration(node)
+        recorded, applied = _recorded(node)
+        declared = recorded if applied is None else _with_edits(in_force, applied.resource_groups, recorded)
     except DeclarationLost as lost:
-        return Member(node.key, node.metadata.uid, node.parent, node.quotas, node.quotas, problem=str(lost))
-    return Member(
-        key=node.key,
-        uid=node.metadata.uid,
-        parent=node.parent,
-        declared=declared,
-        in_force=node.quotas,
-        owner=applied.orchestrator_ref if applied is not None else None,
-    )
+        return View(Member(node.key, uid, parent, in_force, in_force, problem=str(lost)))
+    owner = applied.orchestrator_ref if applied is not None else None
+    member = Member(node.key, uid, parent, declared, in_force, owner)
+    return View(member, applied, is_settled=applied is not None and declared == recorded)
 
 
-def is_written(node: QuotaNode, quotas: EffectiveQuotas) -> bool:
+def holds(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> bool:
     """Whether the object holds just these quotas, and both annotations that go with them, already, by value."""
-    annotations, quotas = node.metadata.annotations, _acceptable(node, quotas)
-    if DECLARED_QUOTAS not in annotations or APPLIED_QUOTAS not in annotations:
-        return False
-    return (
-        node.quotas == quotas.resource_groups
-        and _decoded_quotas(annotations[APPLIED_QUOTAS]) == quotas
-        and _decoded_groups(annotations[DECLARED_QUOTAS]) == member_of(node).declared
-    )
+    quotas = _acceptable(node, quotas)
+    return view.is_settled and view.applied == quotas and node.quotas == quotas.resource_groups
 
 
-def written(node: QuotaNode, quotas: EffectiveQuotas) -> dict[str, Any]:
+def written(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> dict[str, Any]:
     """The fields of the object that carry the quotas on this road: the spec and both annotations."""
     quotas = _acceptable(node, quotas)
     return {
         "metadata": {
             "annotations": {
-                DECLARED_QUOTAS: _compact(member_of(node).declared),
-                APPLIED_QUOTAS: _compact(quotas),
+                DECLARED_QUOTAS: compact(to_manifest(view.member.declared, as_written=True)),
+                APPLIED_QUOTAS: compact(to_manifest(quotas)),
             }
         },
         "spec": {"resourceGroups": to_manifest(quotas.resource_groups)},
     }
 
 
-def _declaration(node: QuotaNode) -> tuple[tuple[ResourceGroup, ...], EffectiveQuotas | None]:
+def patch(held: Held, view: View, quotas: EffectiveQuotas) -> list[Operation]:
+    """The write as a compare-and-set: of all three fields where they are there, else of the whole object."""
+    fields = written(held.node, view, quotas)
+    operations = _unchanged(held)
+    if not held.has_annotations:
+        operations.append(add("/metadata/annotations", {}))
+    for name, text in fields["metadata"]["annotations"].items():
+        operations.append(add(pointer("metadata", "annotations", name), text))
+    operations.append(add(_SPEC, fields["spec"]["resourceGroups"]))
+    return operations
+
+
+def restoring(held: Held, view: View) -> list[Operation]:
+    """Puts the declared quotas back into the spec, as their author wrote them, and takes both annotations away."""
+    operations = _unchanged(held)
+    for name in (DECLARED_QUOTAS, APPLIED_QUOTAS):
+        if name in held.node.metadata.annotations:
+            operations.append(remove(pointer("metadata", "annotations", name)))
+    operations.append(add(_SPEC, to_manifest(view.member.declared, as_written=True)))
+    return operations
+
+
+def _unchanged(held: Held) -> list[Operation]:
+    annotations = held.node.metadata.annotations
+    if held.groups is None or DECLARED_QUOTAS not in annotations or APPLIED_QUOTAS not in annotations:
+        return [same_version(held)]
+    both = (DECLARED_QUOTAS, APPLIED_QUOTAS)
+    as_recorded = [test(pointer("metadata", "annotations", name), annotations[name]) for name in both]
+    return [test(_SPEC, held.groups), *as_recorded]
+
+
+def _recorded(node: QuotaNode) -> tuple[tuple[ResourceGroup, ...], EffectiveQuotas | None]:
+    """What the annotations say: the declaration when it was last written down, and what was applied then."""
     annotations = node.metadata.annotations
     declared_text, applied_text = annotations.get(DECLARED_QUOTAS), annotations.get(APPLIED_QUOTAS)
     if applied_text is None and _owns_spec(node.metadata):
@@ -90,8 +116,7 @@ def _declaration(node: QuotaNode) -> tuple[tuple[ResourceGroup, ...], EffectiveQ
             "or write the declared quotas into the spec and remove the other one too"
         )
         raise DeclarationLost(msg)
-    applied = _decoded_quotas(applied_text)
-    return _with_edits(node.quotas, applied.resource_groups, _decoded_groups(declared_text)), applied
+    return _decoded_groups(declared_text), _decoded_quotas(applied_text)
 
 
 def _owns_spec(meta: ObjectMeta) -> bool:
@@ -161,5 +186,6 @@ def _acceptable(node: QuotaNode, quotas: EffectiveQuotas) -> EffectiveQuotas:
     return msgspec.structs.replace(quotas, resource_groups=groups)
 
 
-def _compact(value: object) -> str:
-    return msgspec.json.encode(to_manifest(value)).decode()
+def compact(plain: object) -> str:
+    """JSON without spaces."""
+    return msgspec.json.encode(plain).decode()

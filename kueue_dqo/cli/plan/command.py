@@ -13,10 +13,11 @@ import click
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED
 from kueue_dqo.cli.manifests import read_manifests
-from kueue_dqo.cli.plan.computation import Road, make_plan
+from kueue_dqo.cli.plan.computation import make_plan
 from kueue_dqo.cli.plan.output import json_text, yaml_text
 from kueue_dqo.cli.plan.warnings import notes, warnings
 from kueue_dqo.cli.terminal import one_line
+from orchestrator.enforcement.roads import Road
 
 _TABLE: Final = "table"
 

@@ -5,9 +5,8 @@ Fills in what git leaves out, computes the providers that have no status, then t
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,38 +17,16 @@ from kueue_dqo.api import dqo, parameters
 from kueue_dqo.api.core import NODE, Node
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, QuotaNode, ResourceFlavor
 from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey, find_condition
-from kueue_dqo.api.quotas import EffectiveQuotas, quotas_by_pair
+from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import message_of, some
 from kueue_dqo.cli.objects import Manifests
 from kueue_dqo.provider import CapacityError, Misconfigured
 from orchestrator.compute import Outcome, Snapshot, compute
-from orchestrator.enforcement import spec, status
+from orchestrator.enforcement.roads import Road
 from orchestrator.hierarchy import Hierarchy
 from orchestrator.members import Member
 from providers.node_inventory.compute import Claim, observe
-
-
-class Road(enum.StrEnum):
-    """Where effective quotas take effect."""
-
-    STATUS = "status"
-    SPEC = "spec"
-
-    @property
-    def member_of(self) -> Callable[[QuotaNode], Member]:
-        """How this road sees an object."""
-        return status.member_of if self is Road.STATUS else spec.member_of
-
-    @property
-    def written(self) -> Callable[[QuotaNode, EffectiveQuotas], dict[str, Any]]:
-        """The fields that this road writes."""
-        return status.written if self is Road.STATUS else spec.written
-
-    @property
-    def is_written(self) -> Callable[[QuotaNode, EffectiveQuotas], bool]:
-        """Whether they hold these quotas already."""
-        return status.is_written if self is Road.STATUS else spec.is_written
 
 
 @dataclass(slots=True)

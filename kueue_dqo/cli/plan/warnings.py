@@ -23,8 +23,9 @@ from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
-from kueue_dqo.cli.plan.computation import Plan, Road
+from kueue_dqo.cli.plan.computation import Plan
 from orchestrator.compute import Outcome
+from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS
 
 KARPENTER_POOL: Final = "karpenter.sh/nodepool"

@@ -116,6 +116,7 @@ METADATA: Final[dict[str, Any]] = {
             "manager": "kubectl",
             "operation": "Apply",
             "subresource": "status",
+            "time": "2026-03-01T00:00:00Z",
             "fieldsV1": {"f:spec": {"f:resourceGroups": {}}},
         }
     ],
@@ -127,7 +128,7 @@ META: Final = ObjectMeta(
     creation_timestamp="2026-01-31T12:00:00Z",
     deletion_timestamp="2026-02-01T12:00:00.5+01:00",
     annotations={"example.com/owner": "team-a", "example.com/ticket": "12"},
-    managed_fields=(ManagedFields("kubectl", "Apply", "status", {"f:spec": {"f:resourceGroups": {}}}),),
+    managed_fields=(ManagedFields("kubectl", "Apply", "status", "2026-03-01T00:00:00Z", {"f:spec": {"f:resourceGroups": {}}}),),
 )
 GROUPS: Final = [
     {
@@ -600,7 +601,7 @@ def test_of_managed_fields_any_part_may_be_absent() -> None:
     """So may the time and the reason of a condition."""
     content = {"metadata": {"name": "a", "managedFields": [{}]}}
     obj = decode(CLUSTER_QUEUE.known, "v1beta2", content).object
-    assert obj.metadata.managed_fields == (ManagedFields("", "", "", None),)
+    assert obj.metadata.managed_fields == (ManagedFields("", "", "", None, None),)
     assert obj.metadata.uid == ""
     condition = Condition("A", "True")
     assert (condition.reason, condition.message) == ("", "")

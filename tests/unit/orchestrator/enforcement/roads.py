@@ -12,7 +12,7 @@ from kueue_dqo.api.meta import KUEUE_GROUP, ObjectKey
 from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, quotas_by_pair
 from kueue_dqo.api.scheme import decode, known_kind, to_manifest
 from orchestrator.compute import Outcome
-from orchestrator.enforcement import spec
+from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS, FIELD_MANAGER
 from tests.unit.orchestrator.builders import Amounts, Flavors, groups, orchestrator, provider, settled
 
@@ -46,7 +46,7 @@ def node(held: Manifest) -> ClusterQueue | Cohort:
 def outcome(capacity: Amounts, *held: Manifest, root: Manifest | None = None) -> Outcome:
     """What the orchestrator `dqo` on the root (else the first object) makes of the capacity."""
     key = ObjectKey((root or held[0])["kind"], (root or held[0])["metadata"]["name"])
-    members = [spec.member_of(node(each)) for each in held]
+    members = [Road.SPEC.member_of(node(each)) for each in held]
     return settled([orchestrator("dqo", "capacity", root=key)], [provider("capacity", capacity)], members)["dqo"]
 
 
@@ -58,7 +58,7 @@ def after_a_pass(held: Manifest, capacity: Amounts) -> Manifest:
 
 def with_written(held: Manifest, quotas: EffectiveQuotas) -> Manifest:
     """The object with the fields that the road writes, and their manager."""
-    fields = spec.written(node(held), quotas)
+    fields = Road.SPEC.written(node(held), quotas)
     after = copy.deepcopy(held)
     after["metadata"]["annotations"] |= fields["metadata"]["annotations"]
     after["spec"] |= fields["spec"]
@@ -115,6 +115,6 @@ def by_pair(quotas: tuple[ResourceGroup, ...]) -> dict[str, Limits]:
 
 def declaration(held: Manifest) -> dict[str, Limits]:
     """What the road takes for the admin's declaration, which has to be known."""
-    member = spec.member_of(node(held))
+    member = Road.SPEC.member_of(node(held))
     assert member.problem is None
     return by_pair(member.declared)

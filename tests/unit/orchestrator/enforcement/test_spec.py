@@ -12,8 +12,8 @@ import pytest
 from kueue_dqo.api.dqo import DISTRIBUTED, MISCONFIGURED
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import ObjectKey
-from orchestrator.enforcement import status
-from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS, FIELD_MANAGER, is_written, member_of, written
+from orchestrator.enforcement.roads import Road
+from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS, FIELD_MANAGER
 from tests.unit.orchestrator.builders import (
     CPU,
     GPU,
@@ -81,7 +81,7 @@ def _meant(**changes: Limits | None) -> dict[str, Limits]:
 @pytest.mark.parametrize("kind", [CLUSTER_QUEUE, COHORT])
 def test_the_first_adoption_imports_the_spec(kind: str) -> None:
     """It is in force, and nobody owns it."""
-    member = member_of(node(manifest(DECLARED, kind=kind)))
+    member = Road.SPEC.member_of(node(manifest(DECLARED, kind=kind)))
     assert member.key == ObjectKey(kind, "a")
     assert (member.uid, member.parent, member.problem) == ("a", "", None)
     assert (member.declared, member.in_force, member.owner) == (groups(DECLARED), groups(DECLARED), None)
@@ -94,8 +94,8 @@ def test_the_parent_is_seen_whether_or_not_the_declaration_is(kind: str, field: 
     """The place in the tree does not hang on annotations."""
     held = manifest(DECLARED, kind=kind)
     held["spec"][field] = "team"
-    assert member_of(node(held)).parent == "team"
-    lost = member_of(node(_with(held, **{APPLIED_QUOTAS: "{"})))
+    assert Road.SPEC.member_of(node(held)).parent == "team"
+    lost = Road.SPEC.member_of(node(_with(held, **{APPLIED_QUOTAS: "{"})))
     assert lost.problem is not None
     assert (lost.key, lost.uid, lost.parent) == (ObjectKey(kind, "a"), "a", "team")
 
@@ -104,10 +104,10 @@ def test_the_annotation_from_git_governs_where_the_spec_is_empty() -> None:
     """Git leaves spec.resourceGroups out; until the first pass nothing is in force."""
     held = manifest(annotations={DECLARED_QUOTAS: as_annotation(DECLARED)})
     del held["spec"]["resourceGroups"]
-    member = member_of(node(held))
+    member = Road.SPEC.member_of(node(held))
     assert (member.declared, member.in_force, member.owner) == (groups(DECLARED), (), None)
     after = after_a_pass(held, CAPACITY)
-    assert member_of(node(after)).in_force == groups(IN_FORCE)
+    assert Road.SPEC.member_of(node(after)).in_force == groups(IN_FORCE)
     assert declaration(after) == _meant()
 
 
@@ -121,7 +121,7 @@ def test_annotations_of_others_do_not_matter() -> None:
 def test_a_pass_puts_the_effective_numbers_into_the_spec_and_keeps_the_declaration(kind: str) -> None:
     """The owner is the orchestrator that wrote them."""
     in_force = IN_FORCE if kind == CLUSTER_QUEUE else _changed("f", CPU, Quota(4, 5, 8))
-    member = member_of(node(after_a_pass(manifest(DECLARED, kind=kind), CAPACITY)))
+    member = Road.SPEC.member_of(node(after_a_pass(manifest(DECLARED, kind=kind), CAPACITY)))
     assert member.in_force == groups(in_force)
     assert member.declared == groups(DECLARED)
     assert member.owner == ref("dqo")
@@ -132,7 +132,7 @@ def test_spec_and_both_annotations_are_written_together() -> None:
     """And no other field: the declaration as it was written, what is applied with its writer."""
     held = manifest({"f": {CPU: Quota("2500m", lending=0)}})
     (quotas,) = outcome({"f": {CPU: "1.5"}}, held).quotas.values()
-    fields = written(node(held), quotas)
+    fields = Road.SPEC.written(node(held), quotas)
     applied = [
         {
             "coveredResources": ["cpu"],
@@ -157,11 +157,13 @@ def test_what_a_pass_has_written_is_known_to_be_written() -> None:
     """By value: another spelling of a number is no difference."""
     held = manifest(DECLARED)
     (quotas,) = outcome(CAPACITY, held).quotas.values()
-    assert not is_written(node(held), quotas)
+    assert not Road.SPEC.is_written(node(held), quotas)
     after = after_a_pass(held, CAPACITY)
-    assert is_written(node(after), quotas)
-    assert is_written(node(edited(after, _changed("f", CPU, Quota("4000m", 5, "4e0")))), quotas)
-    assert is_written(node(annotated(after, declared=json.dumps(held["spec"]["resourceGroups"], indent=2))), quotas)
+    assert Road.SPEC.is_written(node(after), quotas)
+    assert Road.SPEC.is_written(node(edited(after, _changed("f", CPU, Quota("4000m", 5, "4e0")))), quotas)
+    assert Road.SPEC.is_written(
+        node(annotated(after, declared=json.dumps(held["spec"]["resourceGroups"], indent=2))), quotas
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_what_differs_from_the_quotas_is_not_written_yet(differs: Callable[[Mani
     (quotas,) = outcome(CAPACITY, manifest(DECLARED)).quotas.values()
     after = after_a_pass(manifest(DECLARED), CAPACITY)
     assert differs(after) != after
-    assert not is_written(node(differs(after)), quotas)
+    assert not Road.SPEC.is_written(node(differs(after)), quotas)
 
 
 def test_a_declaration_that_an_edit_changed_is_written_though_the_numbers_stay() -> None:
@@ -202,8 +204,8 @@ def test_a_declaration_that_an_edit_changed_is_written_though_the_numbers_stay()
     held = edited(once, {"f": {CPU: 6}})
     (quotas,) = outcome({"f": {CPU: 6}}, held).quotas.values()
     assert quotas.resource_groups == node(held).quotas
-    assert not is_written(node(held), quotas)
-    assert is_written(node(with_written(held, quotas)), quotas)
+    assert not Road.SPEC.is_written(node(held), quotas)
+    assert Road.SPEC.is_written(node(with_written(held, quotas)), quotas)
     assert declaration(with_written(held, quotas)) == {"f/cpu": ("6", None, None)}
 
 
@@ -213,7 +215,7 @@ def test_an_object_without_resource_groups_keeps_an_empty_declaration() -> None:
     assert held["spec"]["resourceGroups"] == []
     assert held["metadata"]["annotations"][DECLARED_QUOTAS] == "[]"
     assert declaration(held) == {}
-    assert member_of(node(held)).owner == ref("dqo")
+    assert Road.SPEC.member_of(node(held)).owner == ref("dqo")
 
 
 def test_the_next_capacity_is_split_by_the_declaration() -> None:
@@ -228,7 +230,7 @@ def test_the_next_capacity_is_split_by_the_declaration() -> None:
     for capacity, a, b in [("3m", "1m", "2m"), ("2m", "1m", "1m"), ("0", "0", "0"), ("48", "16", "32")]:
         quotas = outcome({"f": {CPU: capacity}}, *held).quotas
         for each in held:
-            fields = written(node(each), quotas[ObjectKey(each["kind"], each["metadata"]["name"])])
+            fields = Road.SPEC.written(node(each), quotas[ObjectKey(each["kind"], each["metadata"]["name"])])
             each["metadata"]["annotations"] = fields["metadata"]["annotations"]
             each["spec"] |= fields["spec"]
         assert [by_pair(node(each).quotas) for each in held] == [
@@ -241,7 +243,7 @@ def test_the_next_capacity_is_split_by_the_declaration() -> None:
 def test_both_roads_compute_the_same_quotas() -> None:
     """What differs is where they are written."""
     held = node(manifest(DECLARED))
-    assert member_of(held) == status.member_of(held)
+    assert Road.SPEC.member_of(held) == Road.STATUS.member_of(held)
 
 
 # --- edits ---------------------------------------------------------------------------------------------------------
@@ -310,8 +312,8 @@ def test_what_an_admin_edits_in_the_spec_becomes_the_declaration_and_nothing_els
     """By value, pair for pair and field for field; the owner stays, and the spec is in force."""
     held = edited(_adopted(), spec)
     assert declaration(held) == meant
-    assert member_of(node(held)).owner == ref("dqo")
-    assert member_of(node(held)).in_force == groups(spec)
+    assert Road.SPEC.member_of(node(held)).owner == ref("dqo")
+    assert Road.SPEC.member_of(node(held)).in_force == groups(spec)
     # and the next pass keeps it, whatever the capacity
     later: list[Amounts] = [CAPACITY, {"f": {CPU: 1, MEMORY: "1Gi"}}, {"f": {CPU: 1000, MEMORY: "1Ti"}}]
     for capacity in later:
@@ -342,10 +344,10 @@ def _without_groups(held: Manifest) -> Manifest:
 def test_an_edit_keeps_the_shape_that_the_admin_gave_to_the_spec() -> None:
     """Groups, covered resources and flavors in their new order: Kueue tries flavors in that order."""
     held = after_a_pass(manifest({"f": {CPU: 1}, "g": {CPU: 2}}, {"h": {GPU: 3}}), {"f": {CPU: 5}})
-    member = member_of(node(edited(held, {"h": {GPU: 3}}, {"g": {CPU: 2}, "f": {CPU: 5}})))
+    member = Road.SPEC.member_of(node(edited(held, {"h": {GPU: 3}}, {"g": {CPU: 2}, "f": {CPU: 5}})))
     assert member.declared == groups({"h": {GPU: 3}}, {"g": {CPU: 2}, "f": {CPU: 1}})
     held["spec"]["resourceGroups"][0]["coveredResources"] = [CPU, MEMORY]
-    assert member_of(node(held)).declared[0].covered_resources == (CPU, MEMORY)
+    assert Road.SPEC.member_of(node(held)).declared[0].covered_resources == (CPU, MEMORY)
     assert declaration(held) == by_pair(groups({"f": {CPU: 1}, "g": {CPU: 2}}, {"h": {GPU: 3}}))
 
 
@@ -413,7 +415,7 @@ def test_git_gives_its_shape_to_a_declaration_in_which_it_adds_or_removes_pairs(
     """Groups and flavors as the annotation has them, with the fields that the admin has edited in the spec."""
     held = after_a_pass(manifest({"f": {CPU: 10}, "g": {CPU: 20}}), {"f": {CPU: 4}})
     held = annotated(held, declared=as_annotation({"h": {GPU: 3}}, {"g": {CPU: 20}, "f": {CPU: 10}}))
-    member = member_of(node(edited(held, {"f": {CPU: 6}, "g": {CPU: 20}})))
+    member = Road.SPEC.member_of(node(edited(held, {"f": {CPU: 6}, "g": {CPU: 20}})))
     assert member.declared == groups({"h": {GPU: 3}}, {"g": {CPU: 20}, "f": {CPU: 6}})
 
 
@@ -521,7 +523,7 @@ DEEP = "[" * 5000 + "]" * 5000
 )
 def test_a_declaration_that_is_lost_or_unreadable_is_a_misconfiguration(held: Manifest, told: list[str]) -> None:
     """Nothing is written; the message names the object and the annotation. The spec is what is in force."""
-    member = member_of(node(held))
+    member = Road.SPEC.member_of(node(held))
     assert member.problem is not None
     assert [each for each in told if each not in member.problem] == []
     assert member.in_force == node(held).quotas
@@ -542,7 +544,7 @@ def test_a_declaration_that_is_lost_or_unreadable_is_a_misconfiguration(held: Ma
 )
 def test_the_message_of_a_lost_annotation_tells_the_way_out(held: Manifest, told: str) -> None:
     """A person who reads it knows what to do."""
-    problem = member_of(node(held)).problem
+    problem = Road.SPEC.member_of(node(held)).problem
     assert problem is not None
     assert told in problem
 
@@ -575,7 +577,7 @@ def test_a_spec_that_others_wrote_is_adopted_anew(managers: list[Any]) -> None:
     held = edited(annotated(_adopted(), declared=None, applied=None), DECLARED)
     held["metadata"]["managedFields"] = managers
     assert declaration(held) == _meant()
-    assert member_of(node(held)).owner is None
+    assert Road.SPEC.member_of(node(held)).owner is None
 
 
 def test_our_manager_is_found_among_others() -> None:
@@ -587,7 +589,7 @@ def test_our_manager_is_found_among_others() -> None:
         managed(FIELD_MANAGER, metadata={"f:annotations": {}}, spec={"f:resourceGroups": {}, "f:cohortName": {}}),
         managed("kueue", status={"f:conditions": {}}),
     ]
-    assert member_of(node(held)).problem is not None
+    assert Road.SPEC.member_of(node(held)).problem is not None
 
 
 def test_restored_annotations_bring_the_declaration_back() -> None:
@@ -595,5 +597,5 @@ def test_restored_annotations_bring_the_declaration_back() -> None:
     held = _adopted()
     kept = dict(held["metadata"]["annotations"])
     lost = annotated(held, declared=None, applied=None)
-    assert member_of(node(lost)).problem is not None
+    assert Road.SPEC.member_of(node(lost)).problem is not None
     assert declaration(_with(lost, **kept)) == _meant()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.quantity import Quantity
-from orchestrator.enforcement.spec import member_of
+from orchestrator.enforcement.roads import Road
 from tests.unit.orchestrator.builders import Quota, Written, groups
 from tests.unit.orchestrator.enforcement.roads import (
     Limits,
@@ -113,11 +113,11 @@ def test_no_chain_of_capacities_changes_the_declaration(
     """It never ratchets: not down to a capacity that was small, nor up, nor in a limit that was capped."""
     held = manifest(_flavors(declared), kind=kind) if declared else manifest(kind=kind)
     before = declaration(held)
-    shape = member_of(node(held)).declared
+    shape = Road.SPEC.member_of(node(held)).declared
     for capacity in capacities:
         held = after_a_pass(held, _amounts(capacity))
         assert declaration(held) == before
-        assert member_of(node(held)).declared == shape
+        assert Road.SPEC.member_of(node(held)).declared == shape
 
 
 @given(st.sampled_from([CLUSTER_QUEUE, COHORT]), DECLARATIONS.filter(bool), STEPS)

@@ -9,7 +9,7 @@ import pytest
 from kueue_dqo.api.kueue import ClusterQueue, ClusterQueueSpec, ClusterQueueStatus, Cohort, CohortSpec, CohortStatus
 from kueue_dqo.api.meta import ObjectKey, ObjectMeta
 from kueue_dqo.api.quotas import EffectiveQuotas
-from orchestrator.enforcement.status import is_written, member_of, written
+from orchestrator.enforcement.roads import Road
 from tests.unit.orchestrator.builders import CPU, MEMORY, Quota, groups, ref
 
 DECLARED = groups({"f": {CPU: 10}})
@@ -29,7 +29,7 @@ def _cohort(effective: EffectiveQuotas | None) -> Cohort:
 @pytest.mark.parametrize("node", [_queue(EFFECTIVE), _cohort(EFFECTIVE)], ids=["ClusterQueue", "Cohort"])
 def test_an_object_is_seen_with_its_key_its_uid_and_its_parent(node: ClusterQueue | Cohort) -> None:
     """Whatever its kind calls the parent."""
-    member = member_of(node)
+    member = Road.STATUS.member_of(node)
     assert member.key == ObjectKey(type(node).__name__, "a")
     assert (member.uid, member.parent, member.problem) == ("u", "team", None)
 
@@ -37,7 +37,7 @@ def test_an_object_is_seen_with_its_key_its_uid_and_its_parent(node: ClusterQueu
 @pytest.mark.parametrize("make", [_queue, _cohort], ids=["ClusterQueue", "Cohort"])
 def test_without_effective_quotas_the_spec_is_in_force(make: Any) -> None:
     """And nobody owns it."""
-    member = member_of(make(None))
+    member = Road.STATUS.member_of(make(None))
     assert (member.declared, member.in_force, member.owner) == (DECLARED, DECLARED, None)
 
 
@@ -45,14 +45,14 @@ def test_without_effective_quotas_the_spec_is_in_force(make: Any) -> None:
 @pytest.mark.parametrize("effective", [EFFECTIVE, EMPTY], ids=["some quotas", "an empty list"])
 def test_effective_quotas_are_in_force_even_where_the_list_is_empty(make: Any, effective: EffectiveQuotas) -> None:
     """The spec stays the declaration."""
-    member = member_of(make(effective))
+    member = Road.STATUS.member_of(make(effective))
     assert (member.declared, member.in_force, member.owner) == (DECLARED, effective.resource_groups, ref("dqo"))
 
 
 def test_the_quotas_are_written_whole_into_the_status() -> None:
     """Limits that are absent stay absent, limits of 0 do not."""
     quotas = EffectiveQuotas(ref("dqo"), groups({"f": {CPU: Quota("1500m", lending=0), MEMORY: "1Gi"}}))
-    assert written(_queue(None), quotas) == {
+    assert Road.STATUS.written(_queue(None), quotas) == {
         "status": {
             "effectiveQuotas": {
                 "orchestratorRef": {
@@ -81,7 +81,7 @@ def test_the_quotas_are_written_whole_into_the_status() -> None:
 
 def test_an_empty_list_is_written_as_one() -> None:
     """Left out it would mean the spec."""
-    assert written(_cohort(None), EMPTY)["status"]["effectiveQuotas"]["resourceGroups"] == []
+    assert Road.STATUS.written(_cohort(None), EMPTY)["status"]["effectiveQuotas"]["resourceGroups"] == []
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_an_empty_list_is_written_as_one() -> None:
 )
 def test_quotas_are_written_where_they_and_their_writer_are_there(present: EffectiveQuotas | None, same: bool) -> None:
     """Then there is nothing to write."""
-    assert is_written(_queue(present), EFFECTIVE) == same
-    assert is_written(_cohort(present), EFFECTIVE) == same
+    assert Road.STATUS.is_written(_queue(present), EFFECTIVE) == same
+    assert Road.STATUS.is_written(_cohort(present), EFFECTIVE) == same

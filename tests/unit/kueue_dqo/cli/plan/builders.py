@@ -10,7 +10,8 @@ from kueue_dqo.api.meta import Condition, ObjectKey, find_condition
 from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.scheme import decode, known_kind
 from kueue_dqo.cli.objects import Manifests, Place
-from kueue_dqo.cli.plan.computation import Plan, Road, make_plan
+from kueue_dqo.cli.plan.computation import Plan, make_plan
+from orchestrator.enforcement.roads import Road
 
 Plain = dict[str, Any]
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kueue_dqo.api.meta import ObjectKey
-from kueue_dqo.cli.plan.computation import Plan, Road
+from kueue_dqo.cli.plan.computation import Plan
+from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.unit.kueue_dqo.cli.plan.builders import (
     BY_HAND,

@@ -19,9 +19,9 @@ from kueue_dqo.api.kueue import ClusterQueue, Cohort
 from kueue_dqo.api.scheme import decode, known_kind
 from kueue_dqo.cli.documents import documents
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.cli.plan.computation import Plan, Road
+from kueue_dqo.cli.plan.computation import Plan
 from kueue_dqo.cli.plan.output import as_list, json_text, yaml_text
-from orchestrator.enforcement import spec
+from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.unit.kueue_dqo.cli.plan.builders import (
     DELETED,
@@ -335,7 +335,7 @@ def test_the_spec_road_prints_the_spec_and_both_annotations_and_no_status() -> N
     assert set(written["metadata"]) == {"name", "annotations"}
     annotations = {key: json.loads(text) for key, text in written["metadata"]["annotations"].items()}
     assert annotations == {
-        DECLARED_QUOTAS: groups({"batch": {"cpu": {"nominalQuota": "10", **limits}}}),
+        DECLARED_QUOTAS: groups({"batch": {"cpu": LIMITED}}),  # as it was written
         APPLIED_QUOTAS: {"orchestratorRef": REF, "resourceGroups": applied},
     }
 
@@ -365,7 +365,7 @@ def test_the_declaration_survives_the_way_through_the_output(reader: str) -> Non
     found = {item["metadata"]["name"]: item for item in read_back(plan)[reader]["items"] if "spec" in item}
     assert set(found) == {"a", "b", "teams"}
     for key, quotas in plan.outcomes["dqo"].quotas.items():
-        member = spec.member_of(decoded(found[key.name]))
+        member = Road.SPEC.member_of(decoded(found[key.name]))
         assert member.problem is None
         assert member.declared == plan.hierarchy.members[key].declared
         assert member.in_force == quotas.resource_groups

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.cli.plan.computation import Road
 from kueue_dqo.cli.plan.table import show
 from kueue_dqo.cli.plan.warnings import warnings
+from orchestrator.enforcement.roads import Road
 from tests.unit.kueue_dqo.cli.plan.builders import (
     DELETED,
     GPU,

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kueue_dqo.api.quantity import LARGEST_UNITS
-from kueue_dqo.cli.plan.computation import Road
 from kueue_dqo.cli.plan.warnings import warnings
+from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.unit.kueue_dqo.cli.plan.builders import (
     BY_HAND,
