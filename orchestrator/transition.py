@@ -6,17 +6,26 @@ which running jobs lose their quota for a moment, and Kueue preempts them. So:
 - The *sum in force* of a pair is what the members of the subtree hold of it now. A write may raise it only up to the
   effective capacity. Lowering is always allowed. A write whose outcome is not known counts as the larger of its two
   ends.
-- Growth is released as soon as shrinks that have landed make room for it, in part where the room is for a part only.
-- A shrink waits while room that others have made is still unclaimed by growth on its way, so that what is missing for
-  a moment is never more than what the writes in flight move. Where the sum is above the capacity, no shrink waits.
+- Growth is released as soon as shrinks that have landed make room for it. An object waits for room for all that it
+  lacks, which saves writes, but only while the writes under way move as much as the room that is left unclaimed;
+  where they move less, the object takes the part for which there is room.
+- A shrink waits while more room is left unclaimed than the writes under way move, so that what is missing for a moment
+  is bounded by them. An object that shrinks in one pair and may move in another is written without that shrink. Where
+  the sum is above the capacity, no shrink waits; and what is no longer declared goes with the first write.
+
+Amounts are counted as Kueue counts them: in milli of cpu and whole units of every other resource, rounded up.
+
+Every write brings a quota that shrinks to its end, or one that grows to its end, or uses up the room of a pair until
+another shrink lands or fails, or is the last of an object. So there are never more writes than objects, pairs, and
+twice the quotas that change, together; a redistribution that moves every quota takes one or two for each object.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,11 +36,8 @@ from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, ResourceQuota, 
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
 from orchestrator.effective_quotas import with_lending_capped
 
-_LOOK_AHEAD: Final = 64
-"""How many shrinks that must wait are passed over in search of one that need not."""
-
 Amounts = dict[FlavorResource, int]
-"""Nominal quotas in nanos, by pair."""
+"""Nominal quotas by pair, in units of the resource."""
 
 
 class Write(NamedTuple):
@@ -48,6 +54,8 @@ class _Target:
 
     key: ObjectKey
     quotas: EffectiveQuotas
+    found: tuple[ResourceGroup, ...]
+    """What was in force at the start."""
     held: Amounts
     wanted: Amounts
     in_flight: Amounts | None = None
@@ -59,37 +67,39 @@ class _Target:
     def is_waiting(self) -> bool:
         return not (self.is_done or self.is_given_up or self.in_flight is not None)
 
-    def wants(self, pair: FlavorResource) -> bool:
-        """Whether it needs more of the pair than it holds or is about to."""
-        held = self.held if self.in_flight is None else self.in_flight
-        return not self.is_done and not self.is_given_up and self.wanted.get(pair, 0) > held.get(pair, 0)
 
-    @property
-    def shrinking(self) -> list[FlavorResource]:
-        """The pairs of which it holds too much."""
-        return [pair for pair, held in self.held.items() if held > self.wanted.get(pair, 0)]
+_Line = OrderedDict[ObjectKey, _Target]
+"""Objects that wait, in the order in which they lined up. Taking any of them out costs the same."""
 
 
 @dataclass(slots=True)
 class _Pair:
-    """The state of one pair, in nanos. `highest` counts every write under way at the larger of its ends."""
+    """The account of one pair, in its units."""
 
     capacity: int
-    unit: int
     highest: int = 0
-    growing: deque[_Target] = field(default_factory=deque)
-    lined_up: set[ObjectKey] = field(default_factory=set)
-    """Who is in `growing`."""
+    """The sum in force, every write under way counted at the larger of its ends."""
+    lacking: int = 0
+    """Growth that is wanted and not on its way."""
+    moving: int = 0
+    """What the writes under way change, up or down."""
+    growing: _Line = field(default_factory=OrderedDict)
+    shrinking: _Line = field(default_factory=OrderedDict)
 
     @property
     def room(self) -> int:
-        """By how much the sum may still rise, in whole units."""
-        return max(0, self.capacity - self.highest) // self.unit * self.unit
+        """By how much the sum may still rise."""
+        return max(0, self.capacity - self.highest)
 
-    def line_up(self, target: _Target) -> None:
-        if target.key not in self.lined_up:
-            self.lined_up.add(target.key)
-            self.growing.append(target)
+    @property
+    def unclaimed(self) -> int:
+        """The room that growth wants and has not been given."""
+        return min(self.room, self.lacking)
+
+    @property
+    def is_dipping(self) -> bool:
+        """Whether more is unclaimed than the writes under way move."""
+        return self.unclaimed > self.moving
 
 
 class Transition:
@@ -120,22 +130,28 @@ class Transition:
                 is not known (nothing where it is). They count at the larger of both.
             is_written: whether a member holds these quotas in every respect (limits and owner included).
         """
-        self._pairs: dict[FlavorResource, _Pair | None] = {}
         self._capacity = capacity
+        self._pairs: dict[FlavorResource, _Pair] = {}
+        self._not_counted: set[FlavorResource] = set()
         self._targets: dict[ObjectKey, _Target] = {}
-        self._others: deque[_Target] = deque()
-        self._with_room: set[FlavorResource] = set()
+        self._neutral: deque[_Target] = deque()
         self._in_flight = 0
+        self._not_done = 0
+        left_alone = left_alone or {}
         for key, quotas in wanted.items():
-            held, goal = self._amounts(in_force[key]), self._amounts(quotas.resource_groups)
-            self._targets[key] = target = _Target(key, quotas, held, goal, is_done=is_written(key, quotas))
-            if key in (left_alone or {}):
+            held = self._amounts(in_force[key])
+            goal = self._amounts(quotas.resource_groups)
+            target = _Target(key, quotas, in_force[key], held, goal, is_done=is_written(key, quotas))
+            if key in left_alone:
                 target.is_given_up = True
-            at_most = _highest(held, self._amounts((left_alone or {}).get(key, ())))
-            for pair, amount in at_most.items():
-                self._state(pair).highest += amount
-        for target in self._targets.values():
-            self._enqueue(target)
+                target.held = _larger(held, self._amounts(left_alone[key]))
+            self._targets[key] = target
+            self._not_done += not target.is_done
+            for pair, amount in target.held.items():
+                self._pairs[pair].highest += amount
+            if target.is_waiting:
+                self._count_lacking(target, held, 1)
+                self._line_up(target)
 
     @property
     def in_flight(self) -> int:
@@ -144,156 +160,177 @@ class Transition:
 
     @property
     def waiting(self) -> list[ObjectKey]:
-        """The objects that are neither as they should be nor given up."""
+        """The objects that are neither as they should be, nor given up, nor being written."""
         return [key for key, target in self._targets.items() if target.is_waiting]
 
     @property
     def is_complete(self) -> bool:
         """Whether every object is as it should be."""
-        return all(target.is_done for target in self._targets.values())
+        return not self._not_done
 
     def next_write(self) -> Write | None:
         """A write that may be sent now, None where none may (or none is left)."""
-        return self._growth() or self._other()
+        target = self._next_to_grow() or self._next_to_shrink() or self._next_neutral()
+        return self._send(target) if target is not None else None
 
     def landed(self, key: ObjectKey) -> None:
-        """The write to this object is in force."""
-        target = self._targets[key]
-        now = target.in_flight
-        if now is None:
-            msg = f"no write to {key} is under way"
-            raise ValueError(msg)
+        """The write to this object is in force. Raises ValueError where none is under way."""
+        target, now = self._under_way(key)
         self._settle(target, now)
-        target.is_done = now == target.wanted
-        self._enqueue(target)
+        if now == target.wanted:
+            target.is_done = True
+            self._not_done -= 1
+        else:
+            self._line_up(target)
 
     def failed(self, key: ObjectKey, *, may_have_landed: bool) -> None:
-        """The write to this object failed; it is left alone from now on, at the larger of its ends if need be."""
-        target = self._targets[key]
-        if target.in_flight is None:
-            msg = f"no write to {key} is under way"
-            raise ValueError(msg)
+        """The write to this object failed; it is left alone from now on, at the larger of its ends if need be.
+
+        Raises ValueError where no write to it is under way.
+        """
+        target, now = self._under_way(key)
+        self._count_lacking(target, now, -1)
         target.is_given_up = True
-        if may_have_landed:
-            self._in_flight -= 1
-            target.in_flight = None
-        else:
-            self._settle(target, target.held)
+        self._settle(target, _larger(target.held, now) if may_have_landed else target.held)
 
     # --- choosing ---------------------------------------------------------------------------------------------------
 
-    def _growth(self) -> Write | None:
-        """Growth for which there is room, of the object that has waited longest for the pair."""
-        for pair in sorted(self._with_room):
-            growing = self._state(pair).growing
-            while growing and not growing[0].wants(pair):
-                self._state(pair).lined_up.discard(growing.popleft().key)
-            if not growing:
-                self._with_room.discard(pair)
+    def _next_to_grow(self) -> _Target | None:
+        """An object for all of whose growth there is room, or else one that must take the part for which there is."""
+        in_part = None
+        for state in self._pairs.values():
+            if not state.unclaimed:
                 continue
-            # Those at the front that are under way are few: never more than there are writes in flight.
-            target = next((each for each in growing if each.is_waiting and each.wants(pair)), None)
-            if target is not None:
-                return self._send(target)
-        return None
+            target = next(iter(state.growing.values()), None)
+            if target is None:
+                continue
+            if self._can_finish(target):
+                return target
+            if in_part is None and state.is_dipping:
+                in_part = target
+        return in_part
 
-    def _other(self) -> Write | None:
-        """A shrink, or a write that moves no nominal quota."""
-        for _ in range(min(len(self._others), _LOOK_AHEAD)):
-            target = self._others.popleft()
-            shrinking = target.shrinking
-            if not target.is_waiting or not (shrinking or target.held == target.wanted):
+    def _next_to_shrink(self) -> _Target | None:
+        """An object that shrinks where that may be, rather one that needs no other write."""
+        in_part = None
+        for state in self._pairs.values():
+            if state.is_dipping:
                 continue
-            if self._must_wait(shrinking):
-                self._others.append(target)
+            target = next(iter(state.shrinking.values()), None)
+            if target is None:
                 continue
-            return self._send(target)
-        return None
+            if self._can_finish(target):
+                return target
+            in_part = in_part or target
+        return in_part
 
-    def _must_wait(self, shrinking: Iterable[FlavorResource]) -> bool:
-        """Whether shrinking these pairs would only deepen a dip that growth on its way is about to fill."""
-        states = [(pair, self._state(pair)) for pair in shrinking]
-        if any(state.highest > state.capacity for _, state in states):
-            return False
-        return any(
-            pair in self._with_room and any(each.wants(pair) for each in state.growing) for pair, state in states
-        )
+    def _next_neutral(self) -> _Target | None:
+        """An object none of whose nominal quotas moves."""
+        return self._neutral.popleft() if self._neutral else None
+
+    def _can_finish(self, target: _Target) -> bool:
+        """Whether one write may bring the object all the way."""
+        return all(self._within_reach(target, pair) == amount for pair, amount in target.wanted.items())
+
+    def _within_reach(self, target: _Target, pair: FlavorResource) -> int:
+        """How far a write may bring the quota now."""
+        state, held, wanted = self._pairs[pair], target.held.get(pair, 0), target.wanted[pair]
+        if wanted >= held:
+            return min(wanted, held + state.room)
+        return held if state.is_dipping else wanted
 
     def _send(self, target: _Target) -> Write:
-        step = {}
-        for pair, wanted in target.wanted.items():
-            held = target.held.get(pair, 0)
-            step[pair] = min(wanted, held + self._state(pair).room)
+        for state, _, _ in self._changes(target.held, target.wanted):
+            state.growing.pop(target.key, None)
+            state.shrinking.pop(target.key, None)
+        step = {pair: self._within_reach(target, pair) for pair in target.wanted}
+        for state, before, after in self._changes(target.held, step):
+            state.moving += abs(after - before)
+            if after > before:
+                state.highest += after - before
+                state.lacking -= after - before
         target.in_flight = step
         self._in_flight += 1
-        for pair, amount in step.items():
-            growth = amount - target.held.get(pair, 0)
-            if growth > 0:
-                self._state(pair).highest += growth
-                self._note_room(pair)
         is_last = step == target.wanted
-        return Write(target.key, target.quotas if is_last else _partial(target.key, target.quotas, step), is_last)
+        return Write(target.key, target.quotas if is_last else _partial(target, step), is_last)
 
     # --- keeping count ----------------------------------------------------------------------------------------------
 
+    def _under_way(self, key: ObjectKey) -> tuple[_Target, Amounts]:
+        target = self._targets.get(key)
+        if target is None or target.in_flight is None:
+            msg = f"no write to {key} is under way: report each write that was handed out once"
+            raise ValueError(msg)
+        return target, target.in_flight
+
     def _settle(self, target: _Target, now: Amounts) -> None:
-        """The object holds `now`, and no write to it is under way."""
-        before = _highest(target.held, target.in_flight or {})
-        for pair in before.keys() | now.keys():
-            self._state(pair).highest += now.get(pair, 0) - before.get(pair, 0)
-            self._note_room(pair)
+        """The object counts at `now`, and no write to it is under way."""
+        in_flight = target.in_flight or {}
+        for state, before, after in self._changes(target.held, in_flight):
+            state.moving -= abs(after - before)
+        for state, before, after in self._changes(_larger(target.held, in_flight), now):
+            state.highest += after - before
         target.held, target.in_flight = now, None
         self._in_flight -= 1
 
-    def _enqueue(self, target: _Target) -> None:
+    def _count_lacking(self, target: _Target, held: Amounts, sign: int) -> None:
+        """Adds what the object lacks when it holds `held`, or takes it away."""
+        for state, before, after in self._changes(held, target.wanted):
+            state.lacking += sign * max(0, after - before)
+
+    def _line_up(self, target: _Target) -> None:
         """Lines the object up for what it still needs."""
-        if not target.is_waiting:
-            return
-        for pair in target.wanted:
-            if target.wants(pair):
-                self._state(pair).line_up(target)
-                self._note_room(pair)
-        if target.shrinking or target.held == target.wanted:
-            self._others.append(target)
+        is_neutral = True
+        for state, before, after in self._changes(target.held, target.wanted):
+            is_neutral = False
+            (state.growing if after > before else state.shrinking)[target.key] = target
+        if is_neutral:
+            self._neutral.append(target)
+
+    def _changes(self, before: Amounts, after: Amounts) -> Iterator[tuple[_Pair, int, int]]:
+        """The pairs that differ, and both amounts."""
+        for pair in before | after:
+            one, other = before.get(pair, 0), after.get(pair, 0)
+            if one != other:
+                yield self._pairs[pair], one, other
 
     def _amounts(self, groups: tuple[ResourceGroup, ...]) -> Amounts:
-        amounts: Amounts = {}
-        for pair, quota in quotas_by_pair(groups):
-            if self._is_counted(pair):
-                amounts[pair] = amounts.get(pair, 0) + quota.nominal_quota.nanos
-        return amounts
+        return {
+            pair: _units(quota.nominal_quota, pair) for pair, quota in quotas_by_pair(groups) if self._is_counted(pair)
+        }
 
     def _is_counted(self, pair: FlavorResource) -> bool:
-        if pair not in self._pairs:
-            capacity = self._capacity(pair)
-            self._pairs[pair] = _Pair(capacity, unit_nanos(pair.resource)) if capacity is not None else None
-        return self._pairs[pair] is not None
-
-    def _state(self, pair: FlavorResource) -> _Pair:
-        state = self._pairs[pair]
-        assert state is not None, f"{pair} is not counted"  # noqa: S101 - amounts hold counted pairs only
-        return state
-
-    def _note_room(self, pair: FlavorResource) -> None:
-        state = self._state(pair)
-        if state.room and state.growing:
-            self._with_room.add(pair)
-        else:
-            self._with_room.discard(pair)
+        if pair in self._pairs:
+            return True
+        if pair in self._not_counted:
+            return False
+        capacity = self._capacity(pair)
+        if capacity is None:
+            self._not_counted.add(pair)
+            return False
+        self._pairs[pair] = _Pair(capacity // unit_nanos(pair.resource))
+        return True
 
 
-def _highest(one: Amounts, other: Amounts) -> Amounts:
-    return {pair: max(one.get(pair, 0), other.get(pair, 0)) for pair in one.keys() | other.keys()}
+def _units(quantity: Quantity, pair: FlavorResource) -> int:
+    return -(-quantity.nanos // unit_nanos(pair.resource))
 
 
-def _partial(key: ObjectKey, quotas: EffectiveQuotas, step: Amounts) -> EffectiveQuotas:
+def _larger(one: Amounts, other: Amounts) -> Amounts:
+    return {pair: max(one.get(pair, 0), other.get(pair, 0)) for pair in one | other}
+
+
+def _partial(target: _Target, step: Amounts) -> EffectiveQuotas:
     """The quotas with the nominal ones that are within reach now."""
+    found = {pair: quota.nominal_quota for pair, quota in quotas_by_pair(target.found)}
 
     def change(pair: FlavorResource, quota: ResourceQuota) -> ResourceQuota:
-        if pair not in step:
+        if pair not in step or step[pair] == target.wanted[pair]:
             return quota
-        nominal = Quantity(step[pair], quota.nominal_quota.format)
+        nominal = Quantity(step[pair] * unit_nanos(pair.resource), quota.nominal_quota.format)
+        if pair in found and _units(found[pair], pair) == step[pair]:
+            nominal = found[pair]  # which stays as it is; it may be a fraction of the unit
         changed = msgspec.structs.replace(quota, nominal_quota=nominal)
-        return with_lending_capped(changed) if key.kind == CLUSTER_QUEUE else changed
+        return with_lending_capped(changed) if target.key.kind == CLUSTER_QUEUE else changed
 
-    return msgspec.structs.replace(quotas, resource_groups=map_quotas(quotas.resource_groups, change))
+    return msgspec.structs.replace(target.quotas, resource_groups=map_quotas(target.quotas.resource_groups, change))

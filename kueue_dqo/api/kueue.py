@@ -15,6 +15,9 @@ CLUSTER_QUEUE: Final = "ClusterQueue"
 COHORT: Final = "Cohort"
 RESOURCE_FLAVOR: Final = "ResourceFlavor"
 ADMISSION_CHECK: Final = "AdmissionCheck"
+MULTI_KUEUE_CONFIG: Final = "MultiKueueConfig"
+MULTI_KUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
+"""The AdmissionCheck controller that sends Workloads to other clusters."""
 PROVISIONING_REQUEST_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 """The AdmissionCheck controller that asks a cluster autoscaler for nodes before a Workload is admitted."""
 
@@ -142,10 +145,19 @@ QuotaNode = ClusterQueue | Cohort
 """What holds quotas: a node of the cohort tree."""
 
 
+class AdmissionCheckParameters(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The object that configures a check for its controller."""
+
+    api_group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
 class AdmissionCheckSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Which controller answers the check."""
+    """Which controller answers the check, and what configures it."""
 
     controller_name: str = ""
+    parameters: AdmissionCheckParameters = AdmissionCheckParameters()
 
 
 class AdmissionCheck(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -153,3 +165,16 @@ class AdmissionCheck(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     metadata: ObjectMeta
     spec: AdmissionCheckSpec = AdmissionCheckSpec()
+
+
+class MultiKueueConfigSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Who sets the quotas of the ClusterQueues that send Workloads to other clusters: `Manual` or `Automated`."""
+
+    quota_management: str = ""
+
+
+class MultiKueueConfig(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """How MultiKueue treats the ClusterQueues whose AdmissionCheck names this object."""
+
+    metadata: ObjectMeta
+    spec: MultiKueueConfigSpec = MultiKueueConfigSpec()

@@ -16,6 +16,10 @@ from kueue_dqo.cli.terminal import printable
 
 _COMMANDS: Final = {
     "plan": ("kueue_dqo.cli.plan.command:plan", "Show what Dynamic Quota Orchestration would do, before it does it."),
+    "orchestrator": (
+        "kueue_dqo.cli.orchestrator:orchestrator",
+        "Run the daemon that keeps quotas at the capacity that is there.",
+    ),
 }
 """Name → (where the command is, what it is for). The code of a command is imported when it is called."""
 

@@ -1,0 +1,307 @@
+"""What the daemon knows of the cluster: caches of all that the computation reads, and what changed since the last pass.
+
+Changes that cannot matter to quotas (usage in a ClusterQueue's status, a message) lead to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from random import Random
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+import structlog
+
+from kueue_dqo.api import dqo, kueue
+from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
+from kueue_dqo.api.meta import KUEUE_GROUP, ObjectKey
+from kueue_dqo.runtime.cache import Cache
+from kueue_dqo.runtime.cache_metrics import CacheMetrics
+from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.clock import Clock
+from kueue_dqo.runtime.resources import (
+    ADMISSION_CHECKS,
+    CAPACITY_PROVIDERS,
+    CLUSTER_QUEUES,
+    COHORTS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DYNAMIC_QUOTA_ORCHESTRATORS,
+    MULTI_KUEUE_CONFIGS,
+    Resource,
+)
+from orchestrator.compute import Snapshot
+from orchestrator.enforcement.held import Held, View, held_of
+from orchestrator.enforcement.objects import HeldOrchestrator, held_orchestrator, held_provider
+from orchestrator.enforcement.roads import Road
+from orchestrator.hierarchy import Hierarchy
+from orchestrator.multikueue import automated_checks, why_automated
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+ORCHESTRATOR_CRD: Final = f"{DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{KUEUE_GROUP}"
+OURS_LABEL: Final = "app.kubernetes.io/managed-by"
+OURS: Final = "kueue-dqo"
+QUOTA_RESOURCES: Final = {CLUSTER_QUEUE: CLUSTER_QUEUES, COHORT: COHORTS}
+
+
+class Enforcement(enum.StrEnum):
+    """How quotas take effect, as the flag says it."""
+
+    AUTO = "auto"
+    SPEC = "spec"
+    STATUS = "status"
+    OBSERVE = "observe"
+
+
+class Mode(NamedTuple):
+    """On which road quotas take effect, and whether this process writes anything."""
+
+    road: Road
+    writes: bool
+
+
+class Observer:
+    """Is told of changes that others than this process have made."""
+
+    def quotas_changed(self, held: Held | None, old: View | None, new: View | None) -> None:
+        """A ClusterQueue or Cohort came, changed in what matters, or went (`held` is then the last one)."""
+
+    def orchestrator_changed(self, name: str, held: HeldOrchestrator | None) -> None:
+        """A DynamicQuotaOrchestrator came, changed in any way, or went (None)."""
+
+
+class _Labels(msgspec.Struct, frozen=True):
+    labels: dict[str, str] = {}
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    metadata: _Labels = _Labels()
+
+
+class Cluster:
+    """Caches, and the views of every object on the road that quotas take.
+
+    `on_change` is called whenever there is a reason for another pass.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of a daemon, by keyword
+        self,
+        client: Client,
+        *,
+        enforcement: Enforcement,
+        on_change: Callable[[], None],
+        clock: Clock,
+        random: Random,
+        metrics: CacheMetrics | None = None,
+    ) -> None:
+        self._client = client
+        self._enforcement = enforcement
+        self._notify = on_change
+        self.observer = Observer()
+        self.views: dict[ObjectKey, tuple[Held, View]] = {}
+        self._writing_ourselves = False
+        self._automated: dict[str, str] = {}
+
+        def cache(resource: Resource, decode: Callable[[bytes], T], changed: Any, field_selector: str = "") -> Cache[T]:
+            return Cache(
+                client,
+                resource,
+                decode,
+                on_change=changed,
+                clock=clock,
+                random=random,
+                field_selector=field_selector,
+                metrics=metrics,
+            )
+
+        self._definition = cache(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            partial(msgspec.json.decode, type=_Definition),
+            self._definition_changed,
+            field_selector=f"metadata.name={ORCHESTRATOR_CRD}",
+        )
+        self._quotas: dict[str, Cache[Held]] = {
+            kind: cache(resource, partial(held_of, kind), partial(self._quotas_changed, kind))
+            for kind, resource in QUOTA_RESOURCES.items()
+        }
+        self._providers = cache(CAPACITY_PROVIDERS, held_provider, self._provider_changed)
+        self._orchestrators = cache(DYNAMIC_QUOTA_ORCHESTRATORS, held_orchestrator, self._orchestrator_changed)
+        self._checks = cache(
+            ADMISSION_CHECKS, partial(msgspec.json.decode, type=kueue.AdmissionCheck), self._checks_changed
+        )
+        self._configs = cache(
+            MULTI_KUEUE_CONFIGS, partial(msgspec.json.decode, type=kueue.MultiKueueConfig), self._checks_changed
+        )
+        self._needed: list[Cache[Any]] = [*self._quotas.values(), self._providers, self._orchestrators, self._checks]
+        if enforcement in {Enforcement.AUTO, Enforcement.OBSERVE}:
+            self._needed.append(self._definition)
+        # An older Kueue, or one without MultiKueue, has no MultiKueueConfig: then there is no automation either.
+        self._all: list[Cache[Any]] = [*self._needed, self._configs]
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follows the cluster until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for cache in self._all:
+                group.create_task(cache.run(), name=f"cache of {cache.resource.full_name}")
+
+    async def wait_synced(self) -> None:
+        """Returns when everything that the computation needs has been read once."""
+        for cache in self._needed:
+            await cache.wait_synced()
+
+    async def refresh(self) -> None:
+        """Reads anew all that sums of quotas are made of. Raises ApiError."""
+        await asyncio.gather(*(cache.refresh() for cache in self._needed))
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything that the computation needs is there."""
+        return all(cache.is_synced for cache in self._needed)
+
+    def problems(self) -> list[str]:
+        """Why the caches are not complete, for the readiness probe; what is only late is no reason."""
+        return [
+            f"{cache.resource.full_name}: {cache.problem or 'not listed yet'}"
+            for cache in self._needed
+            if not cache.is_synced
+        ]
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode | None:
+        """The road, and whether to write; None while the cluster has no DynamicQuotaOrchestrator to tell by."""
+        if self._enforcement is Enforcement.SPEC:
+            return Mode(Road.SPEC, writes=True)
+        if self._enforcement is Enforcement.STATUS:
+            return Mode(Road.STATUS, writes=True)
+        definition = self._definition.objects.get(ORCHESTRATOR_CRD)
+        if definition is None:
+            return None
+        if definition.metadata.labels.get(OURS_LABEL) != OURS:
+            return Mode(Road.STATUS, writes=False)
+        return Mode(Road.SPEC, writes=self._enforcement is Enforcement.AUTO)
+
+    @property
+    def orchestrators(self) -> dict[str, HeldOrchestrator]:
+        """Every DynamicQuotaOrchestrator by name."""
+        return dict(self._orchestrators.objects)
+
+    @property
+    def providers(self) -> dict[str, dqo.CapacityProvider]:
+        """Every CapacityProvider by name."""
+        return dict(self._providers.objects)
+
+    def snapshot(self) -> Snapshot:
+        """What the computation works on: readable orchestrators, providers, and the cohort tree."""
+        found = self._orchestrators.objects
+        return Snapshot(
+            {name: held.orchestrator for name, held in found.items() if held.orchestrator is not None},
+            self.providers,
+            Hierarchy(view.member for _, view in self.views.values()),
+        )
+
+    # --- what this process writes -----------------------------------------------------------------------------------
+
+    def put_quotas(self, kind: str, raw: bytes) -> None:
+        """Takes in the answer to a write of ours."""
+        with self._ourselves():
+            self._quotas[kind].put(raw)
+
+    def put_orchestrator(self, raw: bytes) -> None:
+        """Takes in the answer to a write of ours."""
+        with self._ourselves():
+            self._orchestrators.put(raw)
+
+    async def reread(self, key: ObjectKey) -> None:
+        """Reads one ClusterQueue or Cohort anew. Raises ApiError."""
+        self._quotas[key.kind].put(await self._client.get(QUOTA_RESOURCES[key.kind].path(key.name)))
+
+    async def reread_orchestrator(self, name: str) -> None:
+        """Reads one DynamicQuotaOrchestrator anew. Raises ApiError."""
+        self._orchestrators.put(await self._client.get(DYNAMIC_QUOTA_ORCHESTRATORS.path(name)))
+
+    @contextmanager
+    def _ourselves(self) -> Iterator[None]:
+        self._writing_ourselves = True
+        try:
+            yield
+        finally:
+            self._writing_ourselves = False
+
+    # --- changes ----------------------------------------------------------------------------------------------------
+
+    def rebuild_views(self) -> None:
+        """Sees every object anew: the road is another, or MultiKueue's configuration."""
+        self.views = {
+            held.key: (held, self._view(held)) for cache in self._quotas.values() for held in cache.objects.values()
+        }
+        self._changed()
+
+    def _view(self, held: Held) -> View:
+        mode = self.mode
+        view = (mode.road if mode is not None else Road.SPEC).view(held)
+        why = why_automated(held.node, self._automated)
+        if why is None or view.member.problem is not None:
+            return view
+        return view._replace(member=view.member._replace(problem=why))
+
+    def _changed(self) -> None:
+        if not self._writing_ourselves:
+            self._notify()
+
+    def _quotas_changed(self, kind: str, name: str, old: Held | None, new: Held | None) -> None:
+        del old
+        key = ObjectKey(kind, name)
+        before = self.views.get(key)
+        if new is None:
+            self.views.pop(key, None)
+        else:
+            self.views[key] = (new, self._view(new))
+        seen = before[1] if before is not None else None
+        now = self.views[key][1] if new is not None else None
+        if seen == now:
+            return
+        held = new if new is not None else (before[0] if before is not None else None)
+        if not self._writing_ourselves:
+            self.observer.quotas_changed(held, seen, now)
+        self._changed()
+
+    def _provider_changed(self, name: str, old: dqo.CapacityProvider | None, new: dqo.CapacityProvider | None) -> None:
+        del name
+        if _essence(old) != _essence(new):
+            self._changed()
+
+    def _orchestrator_changed(self, name: str, old: HeldOrchestrator | None, new: HeldOrchestrator | None) -> None:
+        self.observer.orchestrator_changed(name, new)
+        if _essence(old.orchestrator if old else None) != _essence(new.orchestrator if new else None) or (
+            (old.problem if old else None) != (new.problem if new else None)
+        ):
+            self._changed()
+
+    def _checks_changed(self, name: str, old: object, new: object) -> None:
+        del name, old, new
+        automated = automated_checks(self._checks.objects.values(), self._configs.objects)
+        if automated != self._automated:
+            self._automated = automated
+            self.rebuild_views()
+
+    def _definition_changed(self, name: str, old: _Definition | None, new: _Definition | None) -> None:
+        del old
+        _log.info("DynamicQuotaOrchestrator definition seen", name=name, mode=str(self.mode), is_there=new is not None)
+        self.rebuild_views()
+
+
+def _essence(obj: dqo.CapacityProvider | dqo.DynamicQuotaOrchestrator | None) -> object:
+    """All of the object that the computation reads."""
+    if obj is None:
+        return None
+    meta = obj.metadata
+    return (meta.uid, meta.generation, meta.creation_timestamp, meta.deletion_timestamp, obj.spec, obj.status)

@@ -1,0 +1,174 @@
+"""The orchestrator's process, wired together in one function."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from kueue_dqo.runtime.cache_metrics import CacheMetrics
+from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.clock import SystemClock
+from kueue_dqo.runtime.controller import Controller, ControllerMetrics
+from kueue_dqo.runtime.events import EventMetrics, EventRecorder
+from kueue_dqo.runtime.leader import LeaderElector, LeaderMetrics
+from kueue_dqo.runtime.request_metrics import RequestMetrics
+from kueue_dqo.runtime.serving import HealthServer
+from kueue_dqo.runtime.workqueue import QueueMetrics, WorkQueue
+from orchestrator.cluster import Cluster, Enforcement
+from orchestrator.enforcement.spec import FIELD_MANAGER
+from orchestrator.gate_watch import GateWatch
+from orchestrator.metrics import ClusterCollector, OrchestratorMetrics
+from orchestrator.over_quota import OverQuota
+from orchestrator.provider_leases import ProviderLeases
+from orchestrator.reconciler import EVERYTHING, Reconciler
+from orchestrator.rival_watch import RivalWatch
+from orchestrator.status_writer import StatusWriter
+from orchestrator.writing import QuotaWriter
+
+NAME: Final = "orchestrator"
+_FIRST_RETRY: Final = 0.2
+_LONGEST_RETRY: Final = 30.0
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says. Times are in seconds."""
+
+    enforcement: Enforcement
+    namespace: str
+    identity: str
+    lease_name: str = "kueue-dqo-orchestrator"
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    leader_elect: bool = True
+    host: str = "0.0.0.0"  # noqa: S104 - the kubelet and Prometheus come from outside the pod
+    port: int = 8080
+    concurrency: int = 16
+    write_qps: float = 100.0
+    write_burst: int = 200
+    kubeconfig: str | None = None
+    context: str | None = None
+    quota_metrics: bool = True
+
+
+async def run(options: Options) -> None:
+    """Runs until it is cancelled, then drains. Raises ConfigurationError, and OSError for a port that is taken."""
+    clock, chance, registry = SystemClock(), random.SystemRandom(), CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    metrics, requests = OrchestratorMetrics(registry), RequestMetrics(registry)
+
+    async def connect(*, qps: float = 0, connections: int = 64) -> Client:
+        return await Client.connect(
+            kubeconfig=options.kubeconfig,
+            context=options.context,
+            qps=qps,
+            burst=options.write_burst,
+            connections=connections,
+            metrics=requests,
+        )
+
+    # Elections and Events have connections of their own: neither waits for quotas, nor the other way round.
+    async with (
+        await connect(qps=options.write_qps, connections=options.concurrency + 16) as client,
+        await connect(connections=1) as election_client,
+        await connect(connections=2) as event_client,
+    ):
+        queue = WorkQueue[str](
+            NAME,
+            clock=clock,
+            random=chance,
+            metrics=QueueMetrics(registry),
+            base_delay=_FIRST_RETRY,
+            max_delay=_LONGEST_RETRY,
+        )
+        events = EventRecorder(event_client, component=FIELD_MANAGER, clock=clock, metrics=EventMetrics(registry))
+
+        def changed() -> None:
+            reconciler.cluster_changed()
+            queue.add(EVERYTHING)
+
+        cluster = Cluster(
+            client,
+            enforcement=options.enforcement,
+            on_change=changed,
+            clock=clock,
+            random=chance,
+            metrics=CacheMetrics(registry),
+        )
+        elector = LeaderElector(
+            election_client,
+            namespace=options.namespace,
+            name=options.lease_name,
+            identity=options.identity,
+            clock=clock,
+            random=chance,
+            metrics=LeaderMetrics(registry),
+            lease_duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry_period=options.retry_period,
+        )
+        may_write = elector.may_write if options.leader_elect else _always
+        rivals = RivalWatch(cluster, events=events, clock=clock, metrics=metrics)
+        cluster.observer = rivals
+        writer = QuotaWriter(
+            client,
+            cluster,
+            may_write=may_write,
+            concurrency=options.concurrency,
+            clock=clock,
+            metrics=metrics,
+            on_landed=OverQuota(events).landed,
+        )
+        reconciler = Reconciler(
+            cluster,
+            writer=writer,
+            statuses=StatusWriter(client, cluster, events=events, clock=clock, metrics=metrics),
+            rivals=rivals,
+            may_write=may_write,
+            clock=clock,
+            metrics=metrics,
+        )
+        controller = Controller(
+            NAME, reconciler.reconcile, queue=queue, clock=clock, metrics=ControllerMetrics(registry)
+        )
+        gate = GateWatch(cluster, events=events, clock=clock)
+        leases = ProviderLeases(
+            client, cluster, namespace=options.namespace, events=events, clock=clock, random=chance, registry=registry
+        )
+        registry.register(ClusterCollector(cluster, with_quotas=options.quota_metrics))
+
+        async def lead() -> None:
+            await cluster.wait_synced()
+            # Whatever the last leader wrote in its last moments, sums are made of what is there now.
+            await cluster.refresh()
+            rivals.start()
+            queue.add(EVERYTHING)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(controller.run(), name="controller")
+                group.create_task(gate.run(), name="gate")
+                group.create_task(leases.tell(), name="provider leases")
+
+        server = HealthServer(
+            host=options.host, port=options.port, ready=cluster.problems, healthy=list, registry=registry
+        )
+        async with server, asyncio.TaskGroup() as group:
+            group.create_task(events.run(), name="events")
+            group.create_task(cluster.run(), name="caches")
+            group.create_task(leases.run(), name="leases")
+            group.create_task(elector.run(lead) if options.leader_elect else lead(), name="election")
+
+
+def _always() -> bool:
+    return True

@@ -1,0 +1,74 @@
+"""Tells when Kueue's own orchestrator is expected to do the work and nobody does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from kueue_dqo.api import dqo
+from kueue_dqo.api.meta import find_condition
+from kueue_dqo.runtime.clock import Clock
+from kueue_dqo.runtime.events import EventRecorder
+from orchestrator.cluster import Cluster
+from orchestrator.enforcement.objects import HeldOrchestrator
+from orchestrator.subjects import orchestrator_subject
+
+PATIENCE: Final = 60.0
+"""Seconds that Kueue has to answer a new or changed DynamicQuotaOrchestrator."""
+_INTERVAL: Final = 10.0
+
+_log = structlog.get_logger(__name__)
+
+
+class GateWatch:
+    """Looks from time to time, where the two kinds are Kueue's own and this process only looks on."""
+
+    def __init__(self, cluster: Cluster, *, events: EventRecorder, clock: Clock) -> None:
+        self._cluster = cluster
+        self._events = events
+        self._clock = clock
+        self._unanswered: dict[str, tuple[int | None, float]] = {}
+        """Generation, and since when it has had no current condition."""
+        self._told: set[tuple[str, int | None]] = set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(_INTERVAL)
+
+    def look(self) -> None:
+        """One look."""
+        mode = self._cluster.mode
+        if mode is None or mode.writes:
+            self._unanswered.clear()
+            return
+        now = self._clock.monotonic()
+        present = self._cluster.orchestrators
+        self._unanswered = {name: since for name, since in self._unanswered.items() if name in present}
+        for name, held in present.items():
+            generation = held.metadata.generation
+            if _is_answered(held):
+                self._unanswered.pop(name, None)
+                continue
+            known, since = self._unanswered.get(name, (None, now))
+            if known != generation:
+                self._unanswered[name] = (generation, now)
+            elif now - since >= PATIENCE and (name, generation) not in self._told:
+                self._told.add((name, generation))
+                _log.warning("nobody answers the orchestrator", orchestrator=name, seconds=PATIENCE)
+                self._events.warning(
+                    orchestrator_subject(held),
+                    "NobodyOrchestrates",
+                    f"No controller has reported on this object within {PATIENCE:g} s: Kueue's feature gate "
+                    "DynamicQuotaOrchestration seems off. Switch it on, or run kueue-dqo with --enforcement=spec",
+                )
+
+
+def _is_answered(held: HeldOrchestrator) -> bool:
+    if held.orchestrator is None:
+        return False
+    condition = find_condition(held.orchestrator.status.conditions, dqo.EFFECTIVE_CAPACITY_COMPUTED)
+    return condition is not None and condition.observed_generation == held.metadata.generation

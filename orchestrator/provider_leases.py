@@ -1,0 +1,116 @@
+"""The sign of life of providers: a crashed provider leaves its condition True for ever, but not its Lease alive.
+
+Expiry is judged by when a Lease was last seen to change, never by comparing clocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from random import Random
+from typing import Final
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry, Gauge
+
+from kueue_dqo.api import dqo
+from kueue_dqo.runtime.cache import Cache
+from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.clock import Clock
+from kueue_dqo.runtime.events import EventRecorder
+from kueue_dqo.runtime.lease import LeaseRecord
+from kueue_dqo.runtime.resources import LEASES
+from orchestrator.cluster import Cluster
+from orchestrator.subjects import provider_subject
+
+CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
+_INTERVAL: Final = 5.0
+_log = structlog.get_logger(__name__)
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    spec: LeaseRecord = LeaseRecord()
+
+
+class ProviderLeases:
+    """Follows the Leases of providers in the namespace. A provider without one is none of ours to judge."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a daemon, by keyword
+        self,
+        client: Client,
+        cluster: Cluster,
+        *,
+        namespace: str,
+        events: EventRecorder,
+        clock: Clock,
+        random: Random,
+        registry: CollectorRegistry,
+    ) -> None:
+        self._cluster = cluster
+        self._events = events
+        self._clock = clock
+        self._seen: dict[str, float] = {}
+        self._expired: set[str] = set()
+        self._gauge = Gauge(
+            "kueue_dqo_provider_lease_expired",
+            "1 where the provider's Lease has expired: its capacity may be old although its condition is True",
+            ("provider",),
+            registry=registry,
+        )
+        self._cache = Cache(
+            client,
+            LEASES,
+            partial(msgspec.json.decode, type=_Lease),
+            on_change=self._changed,
+            clock=clock,
+            random=random,
+            namespace=namespace,
+            label_selector=CONTROLLER_LABEL,
+        )
+
+    async def run(self) -> None:
+        """Follows them until it is cancelled."""
+        await self._cache.run()
+
+    async def tell(self) -> None:
+        """Looks for expired ones until it is cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(_INTERVAL)
+
+    def look(self) -> None:
+        """One look."""
+        now = self._clock.monotonic()
+        expired = set()
+        for path, lease in self._cache.objects.items():
+            name = path.rpartition("/")[2]
+            provider = self._cluster.providers.get(name)
+            duration = lease.spec.lease_duration_seconds
+            if provider is None or duration is None or lease.spec.holder_identity is None:
+                continue
+            is_expired = not lease.spec.holder_identity or now - self._seen.get(path, now) > duration
+            self._gauge.labels(name).set(float(is_expired))
+            if is_expired:
+                expired.add(name)
+            if is_expired and name not in self._expired:
+                self._tell(provider, duration)
+        self._expired = expired
+
+    def _tell(self, provider: dqo.CapacityProvider, duration: int) -> None:
+        controller = provider.spec.controller_name
+        _log.warning("provider has expired", provider=provider.metadata.name, controller=controller)
+        self._events.warning(
+            provider_subject(provider),
+            "ProviderExpired",
+            f"{controller} has not renewed its Lease for {duration} s: its capacity may be old. Quotas stay as they "
+            "are; look at the provider's pod",
+        )
+
+    def _changed(self, path: str, old: _Lease | None, new: _Lease | None) -> None:
+        del old
+        if new is None:
+            self._seen.pop(path, None)
+            self._gauge.labels(path.rpartition("/")[2]).set(0.0)
+        else:
+            self._seen[path] = self._clock.monotonic()

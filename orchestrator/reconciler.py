@@ -1,0 +1,207 @@
+"""One pass of the orchestrator: snapshot → compute → the writes that differ.
+
+A pass looks at all orchestrators at once, because whose quotas are whose is settled among all of them. It is
+level-triggered: whatever happened, the next pass starts from what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import structlog
+
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup
+from kueue_dqo.api.resources import FlavorResource, unit_nanos
+from kueue_dqo.runtime.clock import Clock
+from kueue_dqo.runtime.controller import Result
+from kueue_dqo.runtime.errors import NotFound
+from orchestrator.cluster import Cluster, Mode
+from orchestrator.compute import Outcome, compute
+from orchestrator.metrics import OrchestratorMetrics
+from orchestrator.rival_watch import RivalWatch
+from orchestrator.status_writer import StatusWriter
+from orchestrator.statuses import Progress
+from orchestrator.transition import Transition
+from orchestrator.writing import QuotaWriter, Report
+
+EVERYTHING: Final = "everything"
+"""The one key of the work queue."""
+REFUSAL_KEPT: Final = 600.0
+"""Seconds after which a refused write is tried again although neither the object nor its quotas have changed."""
+_MODE_UNKNOWN: Final = 5.0
+
+_log = structlog.get_logger(__name__)
+
+
+class _Refusal(NamedTuple):
+    why: str
+    quotas: EffectiveQuotas
+    generation: int | None
+    at: float
+
+
+class Reconciler:
+    """Passes, and what has to be remembered between them."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a daemon, by keyword
+        self,
+        cluster: Cluster,
+        *,
+        writer: QuotaWriter,
+        statuses: StatusWriter,
+        rivals: RivalWatch,
+        may_write: Callable[[], bool],
+        clock: Clock,
+        metrics: OrchestratorMetrics,
+    ) -> None:
+        self._cluster = cluster
+        self._writer = writer
+        self._statuses = statuses
+        self._rivals = rivals
+        self._may_write = may_write
+        self._clock = clock
+        self._metrics = metrics
+        self._is_outdated = False
+        self._uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = {}
+        self._refusals: dict[ObjectKey, _Refusal] = {}
+
+    def cluster_changed(self) -> None:
+        """The snapshot of the pass under way is not what is there any more."""
+        self._is_outdated = True
+
+    async def reconcile(self, key: str) -> Result:
+        """One pass. Raises ApiError where something has to be tried again that nobody will remind of."""
+        del key
+        mode = self._cluster.mode
+        if mode is None or not self._cluster.is_synced:
+            return Result(requeue_after=_MODE_UNKNOWN)
+        await self._resolve_uncertainty()
+        self._is_outdated = False
+        outcomes = compute(self._cluster.snapshot())
+        self._metrics.passes.inc()
+        if not mode.writes or self._rivals.is_down() or not self._may_write():
+            self._note_differences(outcomes, mode)
+            return self._result()
+        return await self._enforce(outcomes, mode)
+
+    async def _enforce(self, outcomes: Mapping[str, Outcome], mode: Mode) -> Result:
+        """Statuses first: others go by who distributes, and nobody is promised more than the capacity that is told."""
+        distributing = {name for name, outcome in outcomes.items() if outcome.quotas}
+        progress = {name: Progress(is_settled=name not in distributing) for name in outcomes}
+        await self._statuses.write(outcomes, progress)
+        if self._is_outdated:
+            return self._result()
+        transitions = {name: self._transition(outcomes[name], mode) for name in sorted(distributing)}
+        report = await self._writer.write(transitions, mode.road, lambda: self._is_outdated)
+        self._remember(report, outcomes)
+        for name, transition in transitions.items():
+            progress[name] = self._progress(outcomes[name], transition, report)
+        self._note_differences(outcomes, mode)
+        for key in report.outdated:
+            await self._reread(key)
+        if not report.was_interrupted:
+            await self._statuses.write(outcomes, progress)
+        if report.retry_after:
+            return Result(requeue_after=report.retry_after)
+        if report.failures:
+            if report.landed:
+                return Result(requeue_after=0.5)  # it gets on, if not smoothly
+            raise report.failures[0]
+        if report.outdated:
+            return Result(requeue_after=0.0)
+        return self._result()
+
+    def _transition(self, outcome: Outcome, mode: Mode) -> Transition:
+        views = self._cluster.views
+
+        def capacity(pair: FlavorResource) -> int | None:
+            if pair.flavor not in (outcome.discovery.flavors or {}):
+                return None
+            return outcome.discovery.units(pair) * unit_nanos(pair.resource)
+
+        def is_written(key: ObjectKey, quotas: EffectiveQuotas) -> bool:
+            held, view = views[key]
+            return mode.road.holds(held.node, view, quotas)
+
+        left_alone: dict[ObjectKey, tuple[ResourceGroup, ...]] = {}
+        for key, quotas in outcome.quotas.items():
+            if key in self._rivals.stopped() or self._refusal(key, quotas) is not None:
+                left_alone[key] = ()
+        return Transition(
+            outcome.quotas,
+            {key: views[key][1].member.in_force for key in outcome.quotas},
+            capacity,
+            left_alone=left_alone,
+            is_written=is_written,
+        )
+
+    def _progress(self, outcome: Outcome, transition: Transition, report: Report) -> Progress:
+        keys = outcome.quotas.keys()
+        retried = report.outdated | report.uncertain.keys()
+        refused = {
+            key: refusal.why
+            for key, quotas in outcome.quotas.items()
+            if (refusal := self._refusal(key, quotas)) is not None
+        }
+        stopped = [each for key, each in sorted(self._rivals.stopped().items()) if key in keys]
+        is_settled = not report.was_interrupted and not report.failures and not (retried & keys)
+        waiting = [] if transition.is_complete else transition.waiting
+        return Progress(is_settled, refused, stopped, waiting)
+
+    # --- what is remembered -----------------------------------------------------------------------------------------
+
+    def _remember(self, report: Report, outcomes: Mapping[str, Outcome]) -> None:
+        self._uncertain |= report.uncertain
+        wanted = {key: quotas for outcome in outcomes.values() for key, quotas in outcome.quotas.items()}
+        for key in [key for key in self._refusals if key not in wanted]:
+            del self._refusals[key]
+        for key, why in report.refused.items():
+            generation = self._cluster.views[key][0].node.metadata.generation if key in self._cluster.views else None
+            self._refusals[key] = _Refusal(why, wanted[key], generation, self._clock.monotonic())
+
+    def _refusal(self, key: ObjectKey, quotas: EffectiveQuotas) -> _Refusal | None:
+        """The refusal that still stands: of these quotas, for the object as it is, and not too old."""
+        refusal = self._refusals.get(key)
+        if refusal is None or key not in self._cluster.views:
+            return None
+        generation = self._cluster.views[key][0].node.metadata.generation
+        is_old = self._clock.monotonic() >= refusal.at + REFUSAL_KEPT
+        if is_old or refusal.quotas != quotas or refusal.generation != generation:
+            return None
+        return refusal
+
+    async def _resolve_uncertainty(self) -> None:
+        """Reads what may or may not have been written, once the API server is surely through with it."""
+        for key, (_, settled_by) in sorted(self._uncertain.items()):
+            await asyncio.sleep(max(0.0, settled_by - self._clock.monotonic()))
+            await self._reread(key)
+            del self._uncertain[key]
+
+    async def _reread(self, key: ObjectKey) -> None:
+        try:
+            await self._cluster.reread(key)
+        except NotFound:
+            return  # the cache hears of it
+
+    def _note_differences(self, outcomes: Mapping[str, Outcome], mode: Mode) -> None:
+        self._metrics.differences.clear()
+        for name, outcome in outcomes.items():
+            count = 0
+            for key, quotas in outcome.quotas.items():
+                held, view = self._cluster.views.get(key, (None, None))
+                if held is None or view is None or not mode.road.holds(held.node, view, quotas):
+                    count += 1
+            self._metrics.differences.labels(name).set(count)
+
+    def _result(self) -> Result:
+        """Come back when what is left alone may be tried again."""
+        now = self._clock.monotonic()
+        ends = [refusal.at + REFUSAL_KEPT for refusal in self._refusals.values()]
+        again = self._rivals.until()
+        if again is not None:
+            ends.append(again)
+        later = [end - now for end in ends if end > now]
+        return Result(requeue_after=min(later)) if later else Result()

@@ -1,0 +1,112 @@
+"""Notices rivals as changes come in, and tells people: Events, logs, metrics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.runtime.clock import Clock
+from kueue_dqo.runtime.events import EventRecorder
+from orchestrator.cluster import Cluster, Observer
+from orchestrator.enforcement.held import Held, View
+from orchestrator.enforcement.objects import HeldOrchestrator
+from orchestrator.enforcement.roads import Road
+from orchestrator.enforcement.spec import FIELD_MANAGER
+from orchestrator.metrics import OrchestratorMetrics
+from orchestrator.rivals import WINDOW, Reverts, StandDown, Stopped, writer_of_spec, writer_of_status
+from orchestrator.subjects import orchestrator_subject, quotas_subject
+
+_LIMITS: Final = {Road.SPEC: 3, Road.STATUS: 2}
+"""So many reverts of one object within ten minutes end our writes to it. On the status road the second one is enough:
+an older Kueue drops the unknown field at each of its own updates, and will never stop."""
+
+_log = structlog.get_logger(__name__)
+
+
+class RivalWatch(Observer):
+    """What is known of rivals. Only a leader, who writes, counts reverts."""
+
+    def __init__(self, cluster: Cluster, *, events: EventRecorder, clock: Clock, metrics: OrchestratorMetrics) -> None:
+        self._cluster = cluster
+        self._events = events
+        self._clock = clock
+        self._metrics = metrics
+        self._stand_down = StandDown()
+        self._reverts = {road: Reverts(limit=limit) for road, limit in _LIMITS.items()}
+        metrics.standing_down.set_function(lambda: float(self.is_down()))
+        metrics.stopped.set_function(lambda: float(len(self.stopped())))
+
+    def start(self) -> None:
+        """What stands in the cluster by now is history."""
+        for name, held in self._cluster.orchestrators.items():
+            self._stand_down.observe(name, held.managed_fields, self._clock.monotonic())
+        self._stand_down.start()
+
+    def is_down(self) -> bool:
+        """Whether Kueue's own orchestrator is at work, and nothing is to be written."""
+        return self._stand_down.is_down(self._clock.monotonic())
+
+    def stopped(self) -> dict[ObjectKey, Stopped]:
+        """The objects to be left alone."""
+        now = self._clock.monotonic()
+        return {key: each for reverts in self._reverts.values() for key, each in reverts.stopped(now).items()}
+
+    def until(self) -> float | None:
+        """When something that is left alone may be tried again, in monotonic seconds; None for nothing."""
+        now = self._clock.monotonic()
+        ends = [end for reverts in self._reverts.values() if (end := reverts.until(now)) is not None]
+        if self._stand_down.is_down(now) and self._stand_down.since is not None:
+            ends.append(self._stand_down.since + WINDOW)
+        return min(ends, default=None)
+
+    def quotas_changed(self, held: Held | None, old: View | None, new: View | None) -> None:
+        """Counts it where it undoes what we have written."""
+        if held is None or new is None:
+            for reverts in self._reverts.values():
+                if held is not None:
+                    reverts.forget(held.key)
+            return
+        mode = self._cluster.mode
+        if mode is None or not mode.writes or old is None:
+            return
+        managed_fields = held.node.metadata.managed_fields
+        if mode.road is Road.SPEC and new.is_reverted and old.member.in_force != new.member.in_force:
+            self._note(held, Road.SPEC, writer_of_spec(managed_fields, FIELD_MANAGER))
+        elif mode.road is Road.STATUS and old.applied is not None and new.applied is None:
+            self._note(held, Road.STATUS, writer_of_status(managed_fields, FIELD_MANAGER))
+
+    def orchestrator_changed(self, name: str, held: HeldOrchestrator | None) -> None:
+        """Looks for the traces of Kueue's manager."""
+        if held is None:
+            self._stand_down.forget(name)
+            return
+        was_down = self.is_down()
+        if not self._stand_down.observe(name, held.managed_fields, self._clock.monotonic()) or was_down:
+            return
+        _log.warning("Kueue's own orchestrator is at work, standing down", orchestrator=name, seconds=WINDOW)
+        self._events.warning(
+            orchestrator_subject(held),
+            "StandingDown",
+            "Kueue's manager has written this object's status: its own orchestrator is at work, so this one writes "
+            "nothing and looks again in ten minutes. Switch off Kueue's feature gate DynamicQuotaOrchestration, or "
+            "run kueue-dqo with --enforcement=observe",
+        )
+
+    def _note(self, held: Held, road: Road, manager: str) -> None:
+        key = held.key
+        stopped = self._reverts[road].note(key, manager, self._clock.monotonic())
+        self._metrics.reverts.labels(key.kind, key.name, manager).inc()
+        _log.warning("quotas were undone", kind=key.kind, name=key.name, manager=manager)
+        self._events.warning(
+            quotas_subject(held), "QuotasReverted", f"{manager} has undone the quotas that {FIELD_MANAGER} wrote"
+        )
+        if stopped is not None:
+            _log.error("left alone, its quotas are undone again and again", kind=key.kind, name=key.name)
+            self._events.warning(
+                quotas_subject(held),
+                "QuotasLeftAlone",
+                f"{manager} has undone our quotas {stopped.times} times in ten minutes: the object is left alone for "
+                "ten minutes. Make that manager ignore the field",
+            )

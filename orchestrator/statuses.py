@@ -1,0 +1,151 @@
+"""The status of a DynamicQuotaOrchestrator: what was computed, joined with how far the writing has come. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from kueue_dqo.api import dqo
+from kueue_dqo.api.meta import Condition, ObjectKey, find_condition
+from kueue_dqo.api.scheme import to_manifest
+from kueue_dqo.api.wording import counted, message_of, some
+from orchestrator.compute import Outcome
+from orchestrator.enforcement.objects import HeldOrchestrator
+from orchestrator.enforcement.patches import Operation, add, remove, same_version, test
+from orchestrator.rivals import Stopped
+
+WRITE_REJECTED: Final = "WriteRejected"
+"""A reason of ours: the API server, or a webhook behind it, refuses the quotas of some object."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How the writing of one orchestrator's quotas stands.
+
+    `is_settled` is False while there is more to be tried: its Distributed condition then stays what it is.
+    """
+
+    is_settled: bool = False
+    refused: dict[ObjectKey, str] = field(default_factory=dict)
+    stopped: Sequence[Stopped] = ()
+    waiting: Sequence[ObjectKey] = ()
+    """Objects whose growth has to wait for room that refused or stopped objects hold."""
+
+
+def status_of(
+    outcome: Outcome, orchestrator: dqo.DynamicQuotaOrchestrator, progress: Progress, now: str
+) -> dqo.DynamicQuotaOrchestratorStatus:
+    """The status to write.
+
+    Args:
+        outcome: what the computation says.
+        orchestrator: as it is now.
+        progress: of the quotas, for an orchestrator that distributes; settled for any other.
+        now: the time of transitions, RFC 3339.
+    """
+    present = orchestrator.status.conditions
+    conditions = []
+    for condition in outcome.status.conditions:
+        wanted: Condition | None = condition
+        if condition.type == dqo.DISTRIBUTED and condition.status == "True":
+            wanted = _distributed(condition, find_condition(present, dqo.DISTRIBUTED), progress)
+        if wanted is not None:
+            conditions.append(_with_time(wanted, present, now))
+    return dqo.DynamicQuotaOrchestratorStatus(outcome.status.effective_capacity, tuple(conditions))
+
+
+def unreadable_status(held: HeldOrchestrator, now: str) -> dqo.DynamicQuotaOrchestratorStatus:
+    """The status of an orchestrator whose spec cannot be read."""
+    message = message_of(f"the object cannot be read: {held.problem}")
+    generation = held.metadata.generation
+    reason = dqo.MISCONFIGURED
+    conditions = (
+        Condition(dqo.EFFECTIVE_CAPACITY_COMPUTED, "False", reason, message, generation, now),
+        Condition(dqo.DISTRIBUTED, "False", dqo.EFFECTIVE_CAPACITY_NOT_COMPUTED, message, generation, now),
+    )
+    return dqo.DynamicQuotaOrchestratorStatus(None, conditions)
+
+
+def is_same(one: dqo.DynamicQuotaOrchestratorStatus, other: dqo.DynamicQuotaOrchestratorStatus) -> bool:
+    """Whether nothing would change but times: capacity by value, conditions in any order."""
+    return _capacity(one) == _capacity(other) and _conditions(one) == _conditions(other)
+
+
+def patch_of(held: HeldOrchestrator, status: dqo.DynamicQuotaOrchestratorStatus) -> list[Operation]:
+    """The write as a compare-and-set of the two fields that are ours; other fields of the status stay."""
+    if held.conditions is None:
+        operations = [same_version(held)]
+    else:
+        operations = [test("/status/conditions", held.conditions)]
+        if held.capacity is not None:
+            operations.append(test("/status/effectiveCapacity", held.capacity))
+        elif status.effective_capacity is not None:
+            operations.append(same_version(held))
+    if not held.has_status:
+        operations.append(add("/status", {}))
+    operations.append(add("/status/conditions", to_manifest(status.conditions)))
+    if status.effective_capacity is not None:
+        operations.append(add("/status/effectiveCapacity", to_manifest(status.effective_capacity)))
+    elif held.capacity is not None:
+        operations.append(remove("/status/effectiveCapacity"))
+    return operations
+
+
+def transitions(before: Iterable[Condition], after: Iterable[Condition]) -> list[Condition]:
+    """The conditions whose status or reason is another: what an Event is worth."""
+    known = {condition.type: (condition.status, condition.reason) for condition in before}
+    return [each for each in after if known.get(each.type) != (each.status, each.reason)]
+
+
+def _distributed(computed: Condition, present: Condition | None, progress: Progress) -> Condition | None:
+    if not progress.is_settled:
+        return present
+    causes = []
+    if progress.stopped:
+        named = some(
+            f"{each.key} ({each.manager} has undone our quotas {each.times} times in ten minutes)"
+            for each in progress.stopped
+        )
+        message = (
+            f"Left alone for ten minutes: {named}: make that manager ignore the field, or keep the quotas in the "
+            "annotation kueue-dqo.dev/declared-quotas"
+        )
+        causes.append((dqo.EFFECTIVE_QUOTAS_CONFLICT, message))
+    if progress.refused:
+        named = some(f"{key}: {why}" for key, why in sorted(progress.refused.items()))
+        causes.append((WRITE_REJECTED, f"{counted(len(progress.refused), 'object')} refused: {named}"))
+    if progress.waiting:
+        message = (
+            f"{counted(len(progress.waiting), 'object')} cannot grow while others hold more than their share: "
+            f"{some(sorted(progress.waiting))}"
+        )
+        causes.append((WRITE_REJECTED, message))
+    if not causes:
+        return computed
+    message = "; ".join(text for _, text in causes)
+    return msgspec.structs.replace(
+        computed, status="False", reason=causes[0][0], message=message_of(message), last_transition_time=None
+    )
+
+
+def _with_time(condition: Condition, present: Iterable[Condition], now: str) -> Condition:
+    for old in present:
+        if old.type == condition.type and old.status == condition.status and old.last_transition_time:
+            return msgspec.structs.replace(condition, last_transition_time=old.last_transition_time)
+    if condition.type not in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED):
+        return condition
+    return msgspec.structs.replace(condition, last_transition_time=now)
+
+
+def _capacity(status: dqo.DynamicQuotaOrchestratorStatus) -> object:
+    capacity = status.effective_capacity
+    return {flavor.name: flavor.resources for flavor in capacity.flavors} if capacity is not None else None
+
+
+def _conditions(status: dqo.DynamicQuotaOrchestratorStatus) -> object:
+    return sorted(
+        (each.type, each.status, each.reason, each.message, each.observed_generation or 0) for each in status.conditions
+    )

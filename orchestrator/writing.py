@@ -1,0 +1,178 @@
+"""Writing quotas: sends what the transitions release, several at once, and says how each write went."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.quotas import EffectiveQuotas
+from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.clock import Clock
+from kueue_dqo.runtime.errors import (
+    Answered,
+    ApiError,
+    Conflict,
+    Invalid,
+    NotFound,
+    ServerFailed,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from orchestrator.cluster import QUOTA_RESOURCES, Cluster
+from orchestrator.enforcement.held import Held, View
+from orchestrator.enforcement.patches import Operation
+from orchestrator.enforcement.roads import Road
+from orchestrator.enforcement.spec import FIELD_MANAGER
+from orchestrator.metrics import OrchestratorMetrics
+from orchestrator.transition import Transition, Write
+
+WRITE_TIMEOUT: Final = 4.0
+"""Seconds. Less than what lies between the end of a leader's term and the beginning of the next one's."""
+_FAILURES_IN_A_ROW: Final = 3
+"""After so many writes that failed by themselves, the API server is left alone for a while."""
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Report:
+    """How a round of writes went."""
+
+    landed: int = 0
+    refused: dict[ObjectKey, str] = field(default_factory=dict)
+    outdated: set[ObjectKey] = field(default_factory=set)
+    """Objects that were not what the computation saw."""
+    uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = field(default_factory=dict)
+    """Objects that may hold these quotas or not, and the monotonic time by which the server is through with them."""
+    failures: list[ApiError] = field(default_factory=list)
+    retry_after: float = 0.0
+    was_interrupted: bool = False
+
+
+class QuotaWriter:
+    """Sends writes for one round at a time."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a daemon, by keyword
+        self,
+        client: Client,
+        cluster: Cluster,
+        *,
+        may_write: Callable[[], bool],
+        concurrency: int,
+        clock: Clock,
+        metrics: OrchestratorMetrics,
+        on_landed: Callable[[View, Held, View], None],
+    ) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._may_write = may_write
+        self._concurrency = concurrency
+        self._clock = clock
+        self._metrics = metrics
+        self._on_landed = on_landed
+
+    async def write(self, transitions: Mapping[str, Transition], road: Road, is_outdated: Callable[[], bool]) -> Report:
+        """Sends all that may be sent, until nothing is left, the snapshot is outdated, or the API server fails.
+
+        Writes under way are always waited for, also when this is cancelled.
+        """
+        report = Report()
+        under_way: dict[asyncio.Task[ApiError | None], tuple[Transition, Write, float]] = {}
+        failures_in_a_row = 0
+        try:
+            while True:
+                while len(under_way) < self._concurrency:
+                    if self._stops(report, failures_in_a_row, is_outdated):
+                        break
+                    chosen = _next(transitions)
+                    if chosen is None:
+                        break
+                    transition, write = chosen
+                    # Built at once, while nothing has changed since the snapshot: it compares what that saw.
+                    held, view = self._cluster.views[write.key]
+                    operations = road.patch(held, view, write.quotas)
+                    task = asyncio.create_task(self._send(write.key, operations, road), name=f"write {write.key}")
+                    under_way[task] = (transition, write, self._clock.monotonic())
+                if not under_way:
+                    return report
+                finished, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                for task in finished:
+                    error = task.result()
+                    failures_in_a_row = failures_in_a_row + 1 if _is_by_itself(error) else 0
+                    self._take(error, *under_way.pop(task), report)
+        finally:
+            if under_way:
+                await asyncio.wait(under_way)
+
+    def _stops(self, report: Report, failures_in_a_row: int, is_outdated: Callable[[], bool]) -> bool:
+        if report.was_interrupted:
+            return True
+        if is_outdated() or not self._may_write():
+            report.was_interrupted = True
+        return report.was_interrupted or failures_in_a_row >= _FAILURES_IN_A_ROW or report.retry_after > 0
+
+    async def _send(self, key: ObjectKey, operations: list[Operation], road: Road) -> ApiError | None:
+        path = QUOTA_RESOURCES[key.kind].path(key.name, subresource=road.subresource)
+        try:
+            raw = await self._client.json_patch(path, operations, field_manager=FIELD_MANAGER, timeout=WRITE_TIMEOUT)
+        except ApiError as error:
+            return error
+        before = self._cluster.views.get(key)
+        self._cluster.put_quotas(key.kind, raw)
+        after = self._cluster.views.get(key)
+        if before is not None and after is not None:
+            self._on_landed(before[1], *after)
+        return None
+
+    def _take(self, error: ApiError | None, transition: Transition, write: Write, sent: float, report: Report) -> None:
+        key = write.key
+        if error is None:
+            report.landed += 1
+            self._metrics.writes.labels(key.kind, "landed").inc()
+            transition.landed(key)
+            return
+        log = _log.bind(kind=key.kind, name=key.name, error=str(error))
+        may_have_landed = isinstance(error, ServerFailed) or (isinstance(error, Unreachable) and error.may_have_landed)
+        transition.failed(key, may_have_landed=may_have_landed)
+        if may_have_landed:
+            settled_by = sent + WRITE_TIMEOUT if isinstance(error, Unreachable) else sent
+            report.uncertain[key] = (write.quotas, settled_by)
+        if isinstance(error, Conflict | NotFound) or (isinstance(error, Invalid) and error.is_failed_test):
+            self._metrics.writes.labels(key.kind, "outdated").inc()
+            report.outdated.add(key)
+            log.info("quotas were changed by others meanwhile")
+        elif _is_by_itself(error):
+            self._metrics.writes.labels(key.kind, "failed").inc()
+            report.failures.append(error)
+            if isinstance(error, TooManyRequests | ServerFailed) and error.retry_after:
+                report.retry_after = max(report.retry_after, error.retry_after)
+            log.warning("write failed")
+        else:
+            self._metrics.writes.labels(key.kind, "refused").inc()
+            report.refused[key] = _words(error)
+            log.error("write refused")
+
+
+def _next(transitions: Mapping[str, Transition]) -> tuple[Transition, Write] | None:
+    for transition in transitions.values():
+        write = transition.next_write()
+        if write is not None:
+            return transition, write
+    return None
+
+
+def _is_by_itself(error: ApiError | None) -> bool:
+    """Whether it failed for no fault of the write's own, so that the same write may well go through later."""
+    return isinstance(error, Unreachable | Unauthorized | TooManyRequests | ServerFailed)
+
+
+def _words(error: ApiError) -> str:
+    if isinstance(error, Answered):
+        return f"{error.code} {error.reason}: {error.message}" if error.message else f"{error.code} {error.reason}"
+    return str(error)
