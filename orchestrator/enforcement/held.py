@@ -54,18 +54,18 @@ class Held(NamedTuple):
 
 
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
-    resource_groups: msgspec.Raw | None = None
+    resource_groups: msgspec.Raw = msgspec.Raw()
 
 
 class _Status(msgspec.Struct, gc=False, rename="camel"):
-    effective_quotas: msgspec.Raw | None = None
+    effective_quotas: msgspec.Raw = msgspec.Raw()
 
 
 class _Meta(msgspec.Struct, gc=False, rename="camel"):
     name: str
     uid: str = ""
     resource_version: str = ""
-    annotations: msgspec.Raw | None = None
+    annotations: msgspec.Raw = msgspec.Raw()
 
 
 class _Parts(msgspec.Struct, gc=False, rename="camel"):
@@ -93,16 +93,16 @@ def held_of(kind: str, raw: bytes) -> Held:
     return Held(
         node,
         parts.metadata.resource_version,
-        _own(parts.spec.resource_groups if parts.spec is not None else None),
-        _own(status.effective_quotas if status is not None else None),
-        has_annotations=parts.metadata.annotations is not None,
+        own(parts.spec.resource_groups) if parts.spec is not None else None,
+        own(status.effective_quotas) if status is not None else None,
+        has_annotations=own(parts.metadata.annotations) is not None,
         has_status=status is not None,
     )
 
 
-def _own(part: msgspec.Raw | None) -> msgspec.Raw | None:
-    """A copy, so that the whole object it was cut from can be let go."""
-    return part.copy() if part is not None else None
+def own(part: msgspec.Raw) -> msgspec.Raw | None:
+    """A copy, so that the whole object it was cut from can be let go; None for an absent field, which null is too."""
+    return part.copy() if bytes(part) not in (b"", b"null") else None
 
 
 def _unreadable(kind: str, raw: bytes, problem: str) -> Held:

@@ -9,6 +9,7 @@ import msgspec
 from kueue_dqo.api import dqo
 from kueue_dqo.api.meta import KUEUE_GROUP, Condition, ManagedFields, ObjectMeta
 from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind, plain_json
+from orchestrator.enforcement.held import own
 
 VERSION: Final = "v1alpha1"
 UNREADABLE: Final = "Unreadable"
@@ -45,8 +46,8 @@ class _Meta(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _Status(msgspec.Struct, gc=False, rename="camel"):
-    effective_capacity: msgspec.Raw | None = None
-    conditions: msgspec.Raw | None = None
+    effective_capacity: msgspec.Raw = msgspec.Raw()
+    conditions: msgspec.Raw = msgspec.Raw()
 
 
 class _Parts(msgspec.Struct, gc=False):
@@ -78,8 +79,8 @@ def held_orchestrator(raw: bytes) -> HeldOrchestrator:
         metadata,
         parts.metadata.resource_version,
         found,
-        status.effective_capacity.copy() if status.effective_capacity is not None else None,
-        status.conditions.copy() if status.conditions is not None else None,
+        own(status.effective_capacity),
+        own(status.conditions),
         has_status=parts.status is not None,
         problem=problem,
     )
