@@ -11,3 +11,7 @@ EXIT_NOT_DISTRIBUTED: Final = 3
 
 class CommandError(Exception):
     """The command cannot go on; the message is for a person and names the way out."""
+
+
+class NoCluster(CommandError):
+    """No cluster is configured, or none can be reached."""

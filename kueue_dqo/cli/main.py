@@ -16,6 +16,8 @@ from kueue_dqo.cli.terminal import printable
 
 _COMMANDS: Final = {
     "plan": ("kueue_dqo.cli.plan.command:plan", "Show what Dynamic Quota Orchestration would do, before it does it."),
+    "capacity": ("kueue_dqo.cli.capacity.command:capacity", "Write the status of a CapacityProvider by hand."),
+    "cleanup": ("kueue_dqo.cli.cleanup.command:cleanup", "Put declared quotas in force where others are left behind."),
     "orchestrator": (
         "kueue_dqo.cli.orchestrator:orchestrator",
         "Run the daemon that keeps quotas at the capacity that is there.",

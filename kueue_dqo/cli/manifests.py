@@ -21,11 +21,10 @@ from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind, plain_json
 from kueue_dqo.cli.documents import DocumentError, documents
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.cli.objects import Manifests, Place, skipped_text
+from kueue_dqo.cli.objects import Manifests, Place, problems_text, skipped_text
 
 STANDARD_INPUT: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
-_PROBLEMS_SHOWN: Final = 20
 _CHUNK: Final = 1 << 20
 _USUAL_HEAD: Final = re.compile(
     rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"metadata"\s*:'
@@ -50,7 +49,7 @@ def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
         except OSError as error:
             manifests.problems.append(f"{name} cannot be read: {error.strerror or error}")
     if manifests.problems:
-        raise CommandError(_all_problems(manifests.problems))
+        raise CommandError(problems_text(manifests.problems, "the manifests"))
     if not manifests.places:
         msg = f"no object that dqo reads in {', '.join(paths)}{_skipped_note(manifests.skipped)}"
         raise CommandError(msg)
@@ -78,15 +77,6 @@ def _read_file(manifests: Manifests, path: str, name: str, max_bytes: Quantity, 
 
 def _skipped_note(skipped: Counter[str]) -> str:
     return f"; skipped {skipped_text(skipped)}" if skipped else ""
-
-
-def _all_problems(problems: list[str]) -> str:
-    if len(problems) == 1:
-        return problems[0]
-    shown = problems[:_PROBLEMS_SHOWN]
-    if len(problems) > len(shown):
-        shown.append(f"and {len(problems) - len(shown)} more")
-    return "\n  ".join([f"{len(problems)} problems in the manifests:", *shown])
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -201,7 +191,7 @@ def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, 
             else decode(known, version, content)
         )
     except ObjectInvalid as error:
-        key = ObjectKey(kind, _name_of(content))
+        key = ObjectKey(kind, name_of(content))
         manifests.problems += [f"{place}: {key}: {problem}" for problem in error.problems]
         return
     key = ObjectKey(kind, decoded.object.metadata.name)
@@ -234,7 +224,8 @@ def _items_of(kind: str, content: dict[str, Any] | msgspec.Raw) -> list[Any] | N
     return [] if found is None and kind == "List" else found
 
 
-def _name_of(content: dict[str, Any] | msgspec.Raw) -> str:
+def name_of(content: dict[str, Any] | msgspec.Raw) -> str:
+    """The name of an object that cannot be decoded, as far as it has one."""
     plain: object = content
     if isinstance(content, msgspec.Raw):
         try:

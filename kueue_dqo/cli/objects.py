@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.wording import counted
+
+FILES: Final = "the files"
+CLUSTER: Final = "the cluster"
+"""Where objects can come from, as messages say it."""
+_PROBLEMS_SHOWN: Final = 20
 
 
 class Place(NamedTuple):
@@ -35,6 +40,12 @@ class Manifests:
     skipped: Counter[str] = field(default_factory=Counter)
     notices: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    origin: str = FILES
+
+    @property
+    def is_live(self) -> bool:
+        """Whether they are those of a cluster, so that what is in force is known of each."""
+        return self.origin == CLUSTER
 
     def of_kind(self, kind: str) -> Mapping[str, Any]:
         """The objects of one kind by name."""
@@ -48,6 +59,16 @@ class Manifests:
             return
         self.places[key] = place
         self.objects.setdefault(kind, {})[key.name] = obj
+
+
+def problems_text(problems: list[str], place: str) -> str:
+    """All of them in one message, up to twenty."""
+    if len(problems) == 1:
+        return problems[0]
+    shown = problems[:_PROBLEMS_SHOWN]
+    if len(problems) > len(shown):
+        shown.append(f"and {len(problems) - len(shown)} more")
+    return "\n  ".join([f"{len(problems)} problems in {place}:", *shown])
 
 
 def skipped_text(skipped: Counter[str]) -> str:

@@ -56,7 +56,7 @@ def _option(name: str, **settings: Any) -> Any:
 )
 @_option("--retry-period", type=click.FloatRange(min=0.1), default=2.0, help="Seconds between two tries.")
 @_option("--leader-elect/--no-leader-elect", default=True, help="Whether to write only as the elected leader.")
-@_option("--identity", help="This replica in the election. [default: host name and a random part]")
+@_option("--identity", help="This replica in the election; a random part is added. [default: the host name]")
 @_option("--listen", type=_Address(), default="0.0.0.0:8080", help="Where /healthz, /readyz and /metrics are served.")
 @_option("--concurrency", type=click.IntRange(min=1, max=256), default=16, help="Writes under way at the same time.")
 @_option("--write-qps", type=click.FloatRange(min=0), default=100.0, help="Writes a second, 0 for no limit.")
@@ -120,7 +120,8 @@ def orchestrator(
     options = Options(
         enforcement=Enforcement(enforcement),
         namespace=namespace or _own_namespace(),
-        identity=identity or f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+        # A restarted process is another one: what its predecessor has sent may still be under way.
+        identity=f"{identity or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
         lease_name=lease_name,
         lease_duration=lease_duration,
         renew_deadline=renew_deadline,

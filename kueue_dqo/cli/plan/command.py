@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from kueue_dqo.api.quantity import Quantity, QuantityError
-from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED
+from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED, CommandError, NoCluster
 from kueue_dqo.cli.manifests import read_manifests
+from kueue_dqo.cli.objects import Manifests
+from kueue_dqo.cli.options import cluster_options
 from kueue_dqo.cli.plan.computation import make_plan
 from kueue_dqo.cli.plan.output import json_text, yaml_text
 from kueue_dqo.cli.plan.warnings import notes, warnings
@@ -46,7 +49,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
     "files",
     metavar="PATH",
     multiple=True,
-    help="A file, a folder (read with all below it), or - for standard input. May be repeated, and left out.",
+    help="A file, a folder (read with all below it), or - for standard input. May be repeated; the -f may be left out.",
 )
 @click.argument("more_files", metavar="[PATH]...", nargs=-1)
 @click.option(
@@ -60,8 +63,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
 @click.option(
     "--road",
     type=click.Choice([road.value for road in Road]),
-    default=Road.STATUS.value,
-    show_default=True,
+    show_default="status; of a cluster, its own",
     help="Where quotas take effect: status.effectiveQuotas (Kueue 0.20), or spec.resourceGroups (any Kueue).",
 )
 @click.option(
@@ -76,15 +78,20 @@ class _Size(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
     show_default=True,
     help="Refuse to read a file larger than this.",
 )
+@cluster_options
 def plan(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
     output: str,
-    road: str,
+    road: str | None,
     detailed_exitcode: bool,
     max_file_size: Quantity,
+    kubeconfig: str | None,
+    context: str | None,
 ) -> int:
-    """Show what Dynamic Quota Orchestration would do, offline from manifests. Nothing is written.
+    """Show what Dynamic Quota Orchestration would do. Nothing is written.
+
+    With -f, offline from manifests; without it, in the cluster of the kubeconfig, which is only read.
 
     Reads Nodes, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders, DynamicQuotaOrchestrators and parameter
     objects, in YAML or JSON. A CapacityProvider of the node inventory that has no status is computed from the Nodes
@@ -92,11 +99,35 @@ def plan(
 
     Exit codes: 0 done; 1 an error, and nothing was planned; with --detailed-exitcode also 2 and 3.
     """
-    if not files + more_files:
-        msg = "say what to plan from: -f PATH (a file, a folder, or - for standard input)"
-        raise click.UsageError(msg)
+    paths = files + more_files
+    wanted = Road(road) if road is not None else None
+    if paths:
+        _refuse_cluster_options()
     with _without_garbage_collection():
-        return _plan(files + more_files, output, Road(road), max_file_size, detailed_exitcode=detailed_exitcode)
+        if paths:
+            found = (read_manifests(paths, max_file_size), wanted or Road.STATUS)
+        else:
+            found = _of_cluster(kubeconfig, context, wanted)
+        return _plan(*found, output, detailed_exitcode=detailed_exitcode)
+
+
+def _refuse_cluster_options() -> None:
+    """Two sources are no plan. What stands in the environment is for other calls."""
+    call = click.get_current_context()
+    for name in ("kubeconfig", "context"):
+        if call.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            msg = f"--{name} is for a plan of a cluster: leave it out, or leave -f out"
+            raise click.UsageError(msg)
+
+
+def _of_cluster(kubeconfig: str | None, context: str | None, road: Road | None) -> tuple[Manifests, Road]:
+    from kueue_dqo.cli.plan.live import read_cluster  # the client is slow to import
+
+    try:
+        return read_cluster(kubeconfig, context, road)
+    except NoCluster as error:
+        msg = f"{error}; or plan from files: -f PATH (a file, a folder, or - for standard input)"
+        raise CommandError(msg) from error
 
 
 @contextmanager
@@ -111,8 +142,8 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _plan(paths: tuple[str, ...], output: str, road: Road, max_file_size: Quantity, *, detailed_exitcode: bool) -> int:
-    planned = make_plan(read_manifests(paths, max_file_size), road)
+def _plan(manifests: Manifests, road: Road, output: str, *, detailed_exitcode: bool) -> int:
+    planned = make_plan(manifests, road)
     if output == _TABLE:
         from kueue_dqo.cli.plan.table import show  # rich is slow to import
 

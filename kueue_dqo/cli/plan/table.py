@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kueue_dqo.api import dqo
-from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
-from kueue_dqo.api.meta import ObjectKey, find_condition
-from kueue_dqo.api.quantity import NANOS, Quantity
+from kueue_dqo.api.kueue import COHORT
+from kueue_dqo.api.meta import Condition, ObjectKey, find_condition
+from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import counted
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.plan.computation import Plan
-from kueue_dqo.cli.plan.text import amount_text, rounded
+from kueue_dqo.cli.plan.text import amount_text, share_text, tree_label
 from kueue_dqo.cli.terminal import one_line
 from orchestrator.compute import Outcome
 from orchestrator.members import Member
@@ -27,6 +27,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 
+    from kueue_dqo.cli.plan.changes import changes
     from kueue_dqo.cli.plan.columns import Columns
 except ImportError as error:
     _MSG = "the table needs rich: install kueue-dqo[cli], or use -o json"
@@ -141,7 +142,7 @@ def _orchestrator(name: str, plan: Plan) -> Iterator[_Part]:
         yield Text()
         return
     yield _made_of(orchestrator)
-    yield from _conditions(outcome)
+    yield from _conditions(outcome, orchestrator.status.conditions if plan.manifests.is_live else ())
     if outcome.status.effective_capacity is not None:
         rows, others = _capacity_rows(outcome.status.effective_capacity, _wanted(plan.hierarchy.members.values()))
         table = Columns("FLAVOR", "RESOURCE", "EFFECTIVE CAPACITY", right=("EFFECTIVE CAPACITY",))
@@ -152,7 +153,8 @@ def _orchestrator(name: str, plan: Plan) -> Iterator[_Part]:
         yield from (_line(other, "dim") for other in others)
     if outcome.quotas:
         yield Text()
-        yield _quotas(orchestrator, outcome, plan)
+        order = _in_tree_order(orchestrator.root, outcome, plan)
+        yield changes(order, outcome, plan) if plan.manifests.is_live else _quotas(order, outcome, plan)
     yield Text()
 
 
@@ -167,21 +169,25 @@ def _made_of(orchestrator: dqo.DynamicQuotaOrchestrator) -> Padding:
     return _line(f"capacity of {' + '.join(terms)}", "dim")
 
 
-def _conditions(outcome: Outcome) -> Iterator[Padding]:
+def _conditions(outcome: Outcome, present: tuple[Condition, ...]) -> Iterator[Padding]:
+    """The conditions to come, each with the present one where that says something else."""
     for condition in outcome.status.conditions:
         if condition.type in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED):
             style = "green" if condition.status == "True" else "red"
             line = _text(f"{condition.type} ")
             line.append_text(_text(f"{condition.status} {condition.reason}", style))
+            now = find_condition(present, condition.type)
+            if now is not None and (now.status, now.reason) != (condition.status, condition.reason):
+                line.append_text(_text(f" (now {now.status} {now.reason})"))
             line.append_text(_text(f": {condition.message}"))
             yield _indented(line)
 
 
-def _quotas(orchestrator: dqo.DynamicQuotaOrchestrator, outcome: Outcome, plan: Plan) -> Columns:
+def _quotas(order: Iterator[tuple[ObjectKey, int]], outcome: Outcome, plan: Plan) -> Columns:
     numbers = ("DECLARED → EFFECTIVE", "SHARE")
     table = Columns("QUEUE", "FLAVOR", "RESOURCE", *numbers, "", right=numbers)
-    for key, depth in _in_tree_order(orchestrator.root, outcome, plan):
-        label = "  " * depth + (key.name if key.kind == CLUSTER_QUEUE else f"{key.name} (Cohort)")
+    for key, depth in order:
+        label = tree_label(key, depth)
         member = plan.hierarchy.members[key]
         declared = dict(quotas_by_pair(member.declared))
         in_force = dict(quotas_by_pair(member.in_force))
@@ -197,7 +203,7 @@ def _quotas(orchestrator: dqo.DynamicQuotaOrchestrator, outcome: Outcome, plan: 
                 "" if pair.flavor == flavor else one_line(pair.flavor),
                 one_line(pair.resource),
                 (f"{before} → {after}", style),
-                _share(pair, quota, outcome),
+                share_text(pair, quota, outcome),
                 (mark, style),
             )
             label, flavor = "", pair.flavor
@@ -220,17 +226,6 @@ def _in_tree_order(root: ObjectKey | None, outcome: Outcome, plan: Plan) -> Iter
         yield key, depth
         if key.kind == COHORT:
             waiting += [(child, depth + 1) for child in children.get(key.name, ())]
-
-
-def _share(pair: FlavorResource, quota: ResourceQuota, outcome: Outcome) -> str:
-    if pair.flavor not in (outcome.discovery.flavors or {}):
-        return "as declared"
-    amount = (outcome.discovery.flavors or {})[pair.flavor].get(pair.resource)
-    if amount is None:
-        return "unreported"
-    if amount.attos == 0:
-        return "-"
-    return f"{rounded(quota.nominal_quota.nanos * NANOS * 100, amount.attos, 1)} %"
 
 
 def _mark(quota: ResourceQuota, in_force: ResourceQuota | None, declared: ResourceQuota) -> tuple[str, str]:
@@ -265,7 +260,7 @@ def _bullets(title: str, texts: Iterable[str], style: str) -> Iterator[_Part]:
 
 def _summary(plan: Plan, warnings: int) -> Text:
     if not plan.orchestrators:
-        return _text("No DynamicQuotaOrchestrator in the files: no quota would change.")
+        return _text(f"No DynamicQuotaOrchestrator in {plan.manifests.origin}: no quota would change.")
     working = sum(1 for outcome in plan.outcomes.values() if outcome.quotas)
     parts = [
         f"{counted(len(plan.orchestrators), 'orchestrator')}, {working} distributing",

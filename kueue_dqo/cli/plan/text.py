@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from kueue_dqo.api.kueue import CLUSTER_QUEUE
+from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quantity import NANOS, Format, Quantity
+from kueue_dqo.api.quotas import ResourceQuota
+from kueue_dqo.api.resources import FlavorResource
+from orchestrator.compute import Outcome
 
 _MANY_DIGITS: Final = 7
 _MANY_DIGITS_BINARY: Final = 4
@@ -39,3 +44,20 @@ def rounded(numerator: int, denominator: int, places: int) -> str:
     scaled = (2 * abs(numerator) * 10**places + denominator) // (2 * denominator)
     sign = "-" if numerator < 0 and scaled else ""
     return f"{sign}{scaled // 10**places}.{scaled % 10**places:0{places}}"
+
+
+def share_text(pair: FlavorResource, quota: ResourceQuota, outcome: Outcome) -> str:
+    """The part of the effective capacity that the quota is, or why it is none."""
+    if pair.flavor not in (outcome.discovery.flavors or {}):
+        return "as declared"
+    amount = (outcome.discovery.flavors or {})[pair.flavor].get(pair.resource)
+    if amount is None:
+        return "unreported"
+    if amount.attos == 0:
+        return "-"
+    return f"{rounded(quota.nominal_quota.nanos * NANOS * 100, amount.attos, 1)} %"
+
+
+def tree_label(key: ObjectKey, depth: int) -> str:
+    """A ClusterQueue by its name, a Cohort marked as one, moved in as far as it is below the root."""
+    return "  " * depth + (key.name if key.kind == CLUSTER_QUEUE else f"{key.name} (Cohort)")

@@ -114,8 +114,8 @@ def _without_nodes(plan: Plan) -> Iterator[str]:
     flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
     publishing = sorted(name for name in plan.computed_providers if plan.providers[name].status.capacity is not None)
     if publishing and not nodes:
-        listed = ", ".join(publishing)
-        yield f"there is no Node in the files: the capacity of {listed} is zero; add `kubectl get nodes -o json`"
+        way_out = "" if plan.manifests.is_live else "; add `kubectl get nodes -o json`"
+        yield f"there is no Node in {plan.manifests.origin}: the capacity of {', '.join(publishing)} is zero{way_out}"
         return
     for name in publishing:
         for flavor in plan.providers[name].flavor_names:

@@ -1,0 +1,1 @@
+"""`dqo capacity`: the status of a CapacityProvider, written by hand."""

@@ -1,0 +1,1 @@
+"""`dqo cleanup`: quotas that orchestrators have left behind, and their removal."""

@@ -1,0 +1,130 @@
+"""The objects of a live cluster, read-only, as the plan takes them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind
+from kueue_dqo.api.wording import some
+from kueue_dqo.cli.cluster import listed, with_cluster
+from kueue_dqo.cli.errors import CommandError
+from kueue_dqo.cli.manifests import name_of
+from kueue_dqo.cli.objects import CLUSTER, Manifests, Place, problems_text
+from kueue_dqo.runtime import resources
+from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.errors import Forbidden, NotFound
+from kueue_dqo.runtime.resources import Resource
+from orchestrator.enforcement.roads import Road
+
+_READ: Final = (
+    resources.NODES,
+    resources.RESOURCE_FLAVORS,
+    resources.CLUSTER_QUEUES,
+    resources.COHORTS,
+    resources.ADMISSION_CHECKS,
+    resources.CAPACITY_PROVIDERS,
+    resources.DYNAMIC_QUOTA_ORCHESTRATORS,
+    resources.NODE_INVENTORY_PARAMETERS,
+    resources.COMPOSITE_PARAMETERS,
+)
+_CRD: Final = f"{resources.DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{resources.DYNAMIC_QUOTA_ORCHESTRATORS.group}"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+OURS: Final = "kueue-dqo"
+"""The value of that label on the definitions that this project brings for a Kueue that has none."""
+
+
+class Live(NamedTuple):
+    """A cluster: its objects, and the road that its quotas take."""
+
+    manifests: Manifests
+    road: Road
+
+
+def read_cluster(kubeconfig: str | None, context: str | None, road: Road | None) -> Live:
+    """Everything a plan is made of; without a road, the one that the cluster's definitions speak for.
+
+    Raises:
+        CommandError: the cluster cannot be read, or something in it is wrong; the message lists every problem.
+    """
+    return with_cluster(kubeconfig, context, lambda client: _read(client, road))
+
+
+async def _read(client: Client, road: Road | None) -> Live:
+    manifests = Manifests(origin=CLUSTER)
+    answers = await asyncio.gather(*(listed(client, each) for each in _READ), return_exceptions=True)
+    _refuse_forbidden(answers)
+    missing: list[str] = []
+    for resource, answer in zip(_READ, answers, strict=True):
+        if isinstance(answer, BaseException):
+            raise answer
+        if answer is None:
+            missing.append(resource.full_name)
+        for raw in answer or ():
+            _take(manifests, resource, raw)
+    if missing:
+        manifests.notices.append(f"the cluster has no {some(missing, at_most=len(missing))}: planned without")
+    if manifests.problems:
+        raise CommandError(problems_text(manifests.problems, CLUSTER))
+    if road is None:
+        road, why = await _road_of(client)
+        manifests.notices.append(f"planned for the road {road}: {why}; choose with --road")
+    return Live(manifests, road)
+
+
+def _refuse_forbidden(answers: list[list[msgspec.Raw] | BaseException | None]) -> None:
+    """All of them at once: whoever grants the rights wants to do it once."""
+    refused = [
+        (resource, answer) for resource, answer in zip(_READ, answers, strict=True) if isinstance(answer, Forbidden)
+    ]
+    if not refused:
+        return
+    listed_ = ", ".join(resource.full_name for resource, _ in refused)
+    msg = (
+        f"not allowed to list {listed_}: {refused[0][1].message}; have the verb list granted on them by a ClusterRole, "
+        "choose another --context, or plan from files: -f PATH"
+    )
+    raise CommandError(msg) from refused[0][1]
+
+
+def _take(manifests: Manifests, resource: Resource, raw: msgspec.Raw) -> None:
+    known = known_kind(resource.api_version, resource.kind)
+    if known is None:
+        raise LookupError(resource.kind)
+    try:
+        decoded = decode_json(known, resource.version, raw)
+    except ObjectInvalid as error:
+        key = ObjectKey(resource.kind, name_of(raw))
+        manifests.problems += [f"{key}: {problem}" for problem in error.problems]
+        return
+    key = ObjectKey(resource.kind, decoded.object.metadata.name)
+    manifests.notices += [f"{key}: {notice}" for notice in decoded.notices]
+    manifests.add(resource.kind, decoded.object, Place(CLUSTER, len(manifests.places) + 1))
+
+
+class _Labelled(msgspec.Struct):
+    labels: dict[str, str] = {}
+
+
+class _Definition(msgspec.Struct):
+    metadata: _Labelled
+
+
+async def _road_of(client: Client) -> tuple[Road, str]:
+    """Where quotas take effect in this cluster, and how that is known."""
+    try:
+        raw = await client.get(resources.CUSTOM_RESOURCE_DEFINITIONS.path(_CRD))
+    except NotFound:
+        return Road.STATUS, f"the cluster has no definition {_CRD}"
+    except Forbidden:
+        return Road.STATUS, f"the definition {_CRD} may not be read (verb get), so it cannot be asked whose it is"
+    labels = msgspec.json.decode(raw, type=_Definition).metadata.labels
+    if labels.get(MANAGED_BY) == OURS:
+        return (
+            Road.SPEC,
+            f"the definition {_CRD} carries the label {MANAGED_BY}={OURS}, so this Kueue has none of its own",
+        )
+    return Road.STATUS, f"the definition {_CRD} does not carry the label {MANAGED_BY}={OURS}, so it is Kueue's own"
