@@ -33,7 +33,7 @@ class Standing(enum.Enum):
     STALLED = "their orchestrator should keep them up and cannot at present"
     KEPT = "their orchestrator keeps them up"
     FOREIGN = "somebody else than a DynamicQuotaOrchestrator wrote them"
-    UNKNOWN = "what the admin declared, or who wrote them, cannot be told"
+    UNKNOWN = "who wrote them cannot be told"
 
 
 class Leftover(NamedTuple):
@@ -50,17 +50,19 @@ class Leftover(NamedTuple):
     why: str
 
     @property
+    def problem(self) -> str | None:
+        """Why the declared quotas cannot be restored, in words, None where they can."""
+        return self.view.member.problem
+
+    @property
     def identity(self) -> tuple[ObjectKey, Road]:
         """Which object, and where in it."""
         return (self.held.key, self.road)
 
     def restoring(self) -> list[Operation]:
-        """The write that puts the declared quotas in force again, as a compare-and-set.
-
-        Not for one whose standing is UNKNOWN or FOREIGN.
-        """
+        """The write that puts the declared quotas in force again, as a compare-and-set, unless there is a problem."""
         operations = self.road.restoring(self.held, self.view)
-        return operations + _disowning(self.held) if self.road is Road.SPEC else operations
+        return [*operations, *_disowning(self.held)] if self.road is Road.SPEC else operations
 
 
 def leftovers(objects: Iterable[Held], orchestrators: Orchestrators) -> list[Leftover]:
@@ -100,10 +102,7 @@ def _leftover(held: Held, road: Road, orchestrators: Orchestrators, hierarchy: H
             return Leftover(held, road, view, None, Standing.UNKNOWN, problem)
     if owner is None:
         return None
-    standing, why = _standing(held.key, owner, orchestrators, hierarchy)
-    if problem is not None and standing is not Standing.FOREIGN:
-        standing, why = Standing.UNKNOWN, f"{why}; {problem}"
-    return Leftover(held, road, view, owner, standing, why)
+    return Leftover(held, road, view, owner, *_standing(held.key, owner, orchestrators, hierarchy))
 
 
 def _recorded_owner(held: Held) -> OrchestratorRef | None:
@@ -125,36 +124,42 @@ def _standing(
     orchestrator = orchestrators.get(owner.name)
     if orchestrator is None:
         return Standing.ABANDONED, "the orchestrator is gone"
-    if orchestrator.is_deleting:
-        return Standing.ABANDONED, "the orchestrator is being deleted"
-    root = orchestrator.root
-    if root is None:
-        return Standing.ABANDONED, "the orchestrator only discovers: it has no spec.capacityDistribution"
-    if root not in hierarchy.members:
-        return Standing.ABANDONED, f"its root {root} does not exist"
-    if key != root and root not in hierarchy.ancestors(key):
-        return Standing.ABANDONED, f"the object is not below its root {root}: it was moved, or the root was changed"
-    above = those_above(orchestrator, orchestrators.values(), hierarchy)
-    if above:
-        others = some(f"{other.metadata.name} (root {other.root})" for other in above)
-        return Standing.ABANDONED, f"the orchestrator gives way to {others}, which has not written here"
+    why = _why_abandoned(key, orchestrator, orchestrators, hierarchy)
+    if why is not None:
+        return Standing.ABANDONED, why
     condition = find_condition(orchestrator.status.conditions, dqo.DISTRIBUTED)
     if condition is None or condition.status != "False":
-        return Standing.KEPT, f"below its root {root}"
+        return Standing.KEPT, f"below its root {orchestrator.root}"
     since = f" since {condition.last_transition_time}" if condition.last_transition_time is not None else ""
     return Standing.STALLED, f"Distributed=False {condition.reason}{since}"
 
 
-def _disowning(held: Held) -> Iterable[Operation]:
+def _why_abandoned(
+    key: ObjectKey, orchestrator: dqo.DynamicQuotaOrchestrator, others: Orchestrators, hierarchy: Hierarchy
+) -> str | None:
+    """Why the orchestrator, which exists, will not write to the object again, None where it will."""
+    root = orchestrator.root
+    if orchestrator.is_deleting:
+        return "the orchestrator is being deleted"
+    if root is None:
+        return "the orchestrator only discovers: it has no spec.capacityDistribution"
+    if root not in hierarchy.members:
+        return f"its root {root} does not exist"
+    if key != root and root not in hierarchy.ancestors(key):
+        return f"the object is not below its root {root}: it was moved, or the root was changed"
+    above = those_above(orchestrator, others.values(), hierarchy)
+    if above:
+        listed = some(f"{other.metadata.name} (root {other.root})" for other in above)
+        return f"the orchestrator gives way to {listed}, which has not written here"
+    return None
+
+
+def _disowning(held: Held) -> Iterator[Operation]:
     """Takes the spec out of what our field manager owns.
 
     A declaration that equals what is in force changes nothing, so the API server would leave the ownership as it is,
     and without its annotations the object would look as if they had been lost.
     """
-    return list(_disowned(held))
-
-
-def _disowned(held: Held) -> Iterator[Operation]:
     for index, entry in enumerate(held.node.metadata.managed_fields):
         fields = (entry.fields_v1 or {}).get("f:spec") or {}
         if entry.manager == FIELD_MANAGER and "f:resourceGroups" in fields:

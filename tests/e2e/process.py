@@ -27,7 +27,7 @@ class Finished(NamedTuple):
 def environment(**variables: str) -> dict[str, str]:
     """The variables of a plain shell and those given; what the person who runs the tests has set has no part in it."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-    return kept | {"LANG": "C.UTF-8"} | variables
+    return kept | {"LANG": "C.UTF-8", "KUBECONFIG": os.devnull} | variables
 
 
 def dqo(

@@ -40,7 +40,7 @@ def test_help_lists_every_command_without_loading_it(
     printed = capsys.readouterr().out
     for name, (_, summary) in module._COMMANDS.items():  # noqa: SLF001  # as above
         assert f"  {name} " in printed
-        assert summary in printed
+        assert summary in " ".join(printed.split())  # a long one is folded
     assert "--version" in printed
     assert run(["plan", option]) == 0
 
@@ -67,7 +67,6 @@ def test_without_arguments_the_help_is_an_error(capsys: pytest.CaptureFixture[st
         pytest.param(["plans"], "No such command 'plans'", id="an unknown command"),
         pytest.param(["--verbose"], "No such option", id="an unknown option"),
         pytest.param(["plan", "--verbose"], "No such option", id="an unknown option of a command"),
-        pytest.param(["plan"], "-f PATH", id="nothing to plan from"),
         pytest.param(["plan", "-f"], "requires an argument", id="-f without a path"),
         pytest.param(
             ["plan", "-f", "a", "-o", "xml"], "'xml' is not one of 'table', 'json', 'yaml'", id="an unknown output"

@@ -73,12 +73,36 @@ def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
 # --- what to plan from ----------------------------------------------------------------------------------------------
 
 
-def test_without_a_path_the_command_says_what_it_wants(capsys: pytest.CaptureFixture[str]) -> None:
-    """It reads nothing by surprise."""
+def test_without_a_path_and_without_a_cluster_the_command_says_what_it_wants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it looked for a cluster, and the other way."""
+    for name in ("DQO_KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
     assert run(["plan"]) == 1
     printed = capsys.readouterr()
-    assert "say what to plan from: -f PATH (a file, a folder, or - for standard input)" in printed.err
     assert printed.out == ""
+    assert printed.err.startswith("Error: no cluster is configured: ")
+    assert f"no kubeconfig at {tmp_path / 'nowhere'}" in printed.err
+    assert "or plan from files: -f PATH (a file, a folder, or - for standard input)" in printed.err
+
+
+@pytest.mark.parametrize("option", ["--kubeconfig", "--context"])
+def test_files_and_a_cluster_are_not_planned_together(option: str, plan: Call) -> None:
+    """Which of the two was meant, nobody can tell."""
+    printed = plan(CHANGES, option, "x")
+    assert (printed.code, printed.out) == (1, "")
+    assert f"{option} is for a plan of a cluster: leave it out, or leave -f out" in printed.err
+
+
+def test_the_cluster_of_the_environment_does_not_disturb_a_plan_from_files(
+    plan: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is set for other calls."""
+    monkeypatch.setenv("DQO_KUBECONFIG", "/nowhere")
+    monkeypatch.setenv("DQO_CONTEXT", "other")
+    assert plan(CHANGES).code == 0
 
 
 def test_paths_that_the_shell_expands_are_read_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,23 @@
+"""How a cache asks and waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Times in seconds."""
+
+    page: int = 500
+    """Objects in a page of a list."""
+    list_timeout: float = 30.0
+    """For each page."""
+    watch_timeouts: tuple[int, int] = (240, 480)
+    """After how long the server ends a watch: drawn from this span, so that not all end at once."""
+    inactivity: float = 150.0
+    """A watch in which nothing comes for so long is dead. Bookmarks come about once a minute."""
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    longest_wait_for_resource: float = 10.0
+    """While the API server does not know the resource."""

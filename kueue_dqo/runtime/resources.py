@@ -1,0 +1,66 @@
+"""The resources that the daemons read and write, and their paths on an API server."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
+
+
+class Resource(NamedTuple):
+    """One resource in one version. The group of the core API is the empty text."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """As objects write it: `group/version`, or `v1` in the core API."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """As kubectl takes it: `clusterqueues.v1beta2.kueue.x-k8s.io`, or `nodes` in the core API."""
+        return f"{self.plural}.{self.version}.{self.group}" if self.group else self.plural
+
+    def path(self, name: str = "", *, namespace: str = "", subresource: str = "") -> str:
+        """The path of the collection (of one namespace, or of all), of an object, or of an object's subresource.
+
+        Raises ValueError where the parts do not go together.
+        """
+        if namespace and not self.namespaced:
+            raise ValueError(f"{self.plural} have no namespace, but {namespace!r} is given")
+        if name and self.namespaced and not namespace:
+            raise ValueError(f"{self.plural} {name!r} is named without its namespace")
+        if subresource and not name:
+            raise ValueError(f"{self.plural} have the subresource {subresource!r} only one by one: a name is missing")
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        within = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+        tail = "".join(f"/{quote(part, safe='')}" for part in (name, subresource) if part)
+        return f"{root}{within}/{self.plural}{tail}"
+
+
+CLUSTER_QUEUES: Final = Resource(KUEUE_GROUP, "v1beta2", "clusterqueues", "ClusterQueue")
+COHORTS: Final = Resource(KUEUE_GROUP, "v1beta2", "cohorts", "Cohort")
+RESOURCE_FLAVORS: Final = Resource(KUEUE_GROUP, "v1beta2", "resourceflavors", "ResourceFlavor")
+ADMISSION_CHECKS: Final = Resource(KUEUE_GROUP, "v1beta2", "admissionchecks", "AdmissionCheck")
+MULTI_KUEUE_CONFIGS: Final = Resource(KUEUE_GROUP, "v1beta2", "multikueueconfigs", "MultiKueueConfig")
+WORKLOADS: Final = Resource(KUEUE_GROUP, "v1beta2", "workloads", "Workload", namespaced=True)
+CAPACITY_PROVIDERS: Final = Resource(KUEUE_GROUP, "v1alpha1", "capacityproviders", "CapacityProvider")
+DYNAMIC_QUOTA_ORCHESTRATORS: Final = Resource(
+    KUEUE_GROUP, "v1alpha1", "dynamicquotaorchestrators", "DynamicQuotaOrchestrator"
+)
+NODE_INVENTORY_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nodeinventoryparameters", "NodeInventoryParameters")
+COMPOSITE_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "compositeparameters", "CompositeParameters")
+NODES: Final = Resource("", "v1", "nodes", "Node")
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace")
+PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
+EVENTS: Final = Resource("", "v1", "events", "Event", namespaced=True)
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"
+)

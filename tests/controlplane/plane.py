@@ -1,0 +1,220 @@
+"""A control plane of its own: etcd and kube-apiserver on free loopback ports, with their data in a temporary folder."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import secrets
+import shutil
+import ssl
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tests.controlplane import binaries
+from tests.controlplane.admin import Admin
+from tests.controlplane.processes import LOOPBACK, Guard, Server, free_port
+
+ADMIN: Final = "admin"
+
+
+class ControlPlane:
+    """etcd and kube-apiserver, the administrator's client, and whatever servers are added.
+
+    A context manager: started when it is entered, ended and removed when it is left. Its methods block; in a coroutine,
+    call them by `asyncio.to_thread`. Several may run side by side. There is no controller manager and no scheduler:
+    pods are not started, nothing is garbage-collected, and a namespace cannot be deleted.
+
+    `etcd` and `api_server` are servers that can be stopped, killed, paused and started again on the same data.
+    """
+
+    def __init__(self, folder: Path | None = None, say: binaries.Say = binaries.say_on_stderr) -> None:
+        """`folder` keeps the logs after the end; without it, everything is removed."""
+        self._clients: list[Admin] = []
+        self._owns_folder = folder is None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="kueue-dqo-controlplane-"))
+        self.servers: list[Server] = []
+        self._say = say
+        self._guard = Guard()
+        self._admin_token = secrets.token_hex()
+        self._certificates = self.folder / "certificates"
+        self._api_port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
+        self.url = f"https://{LOOPBACK}:{self._api_port}"
+        try:
+            self.etcd = self._etcd()
+            self.api_server = self._api_server()
+        except BaseException:
+            self._guard.close()
+            raise
+
+    def __enter__(self) -> Self:
+        try:
+            self.etcd.start()
+            self.api_server.start()
+        except BaseException:
+            self.end()
+            raise
+        self.admin = self._client(self._admin_token)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends every server, the last started first, and removes the data; the folder too where it is our own."""
+        for client in self._clients:
+            client.close()
+        # Nothing of the data is needed any more, so nobody is asked to put it in order.
+        for server in reversed(self.servers):
+            server.kill()
+        self._guard.close()
+        shutil.rmtree(self.folder if self._owns_folder else self.folder / "data", ignore_errors=True)
+
+    @property
+    def ca(self) -> Path:
+        """What clients must trust: the certificate that the API server made for itself, and its issuer."""
+        return self._certificates / "apiserver.crt"
+
+    @property
+    def key(self) -> Path:
+        """The key of that certificate, which is for the loopback address; other servers of a test may use the pair."""
+        return self._certificates / "apiserver.key"
+
+    def add_server(self, server: Server) -> Server:
+        """Adds a server, which ends with the control plane."""
+        self.servers.append(server)
+        return server
+
+    def new_server(self, name: str, *arguments: Any, **options: Any) -> Server:
+        """A server that ends with the control plane and logs into its folder; the arguments are those of `Server`."""
+        log = self.folder / f"{name}.log"
+        return self.add_server(Server(name, *arguments, log=log, guard=self._guard, **options))
+
+    def is_ready(self) -> bool:
+        """Whether the API server says so."""
+        try:
+            return self._ask("/readyz", self._api_port, ssl.create_default_context(cafile=str(self.ca)))
+        except (OSError, http.client.HTTPException):  # not there yet
+            return False
+
+    def kubeconfig(self, *, server: str | None = None) -> Path:
+        """A kubeconfig file of the administrator (group system:masters); with `server`, for a proxy at that URL."""
+        return self._kubeconfig(ADMIN, self._admin_token, server)
+
+    def token_of(self, namespace: str, service_account: str, *, seconds: int = 3600) -> str:
+        """A token of a service account, by the TokenRequest API; it is good for so many seconds, at least 600."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": seconds},
+        }
+        answer = json.loads(self.admin.request("POST", path, body))
+        return str(answer["status"]["token"])
+
+    def service_account_kubeconfig(self, namespace: str, service_account: str, *, server: str | None = None) -> Path:
+        """A kubeconfig file of a service account, which must exist."""
+        token = self.token_of(namespace, service_account)
+        return self._kubeconfig(f"{namespace}-{service_account}", token, server)
+
+    def as_service_account(self, namespace: str, service_account: str) -> Admin:
+        """A client with the rights of a service account, which must exist."""
+        return self._client(self.token_of(namespace, service_account))
+
+    def logs(self, lines: int = 30) -> str:
+        """The end of every server's log."""
+        return "\n\n".join(server.tail(lines) for server in self.servers)
+
+    def _client(self, token: str) -> Admin:
+        client = Admin(self.url, self.ca, token)
+        self._clients.append(client)
+        return client
+
+    def _kubeconfig(self, user: str, token: str, server: str | None) -> Path:
+        target = server or self.url
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": user,
+            "contexts": [{"name": user, "context": {"cluster": "controlplane", "user": user}}],
+            "users": [{"name": user, "user": {"token": token}}],
+            "clusters": [
+                {
+                    "name": "controlplane",
+                    "cluster": {
+                        "server": target,
+                        "certificate-authority-data": base64.b64encode(self.ca.read_bytes()).decode(),
+                    },
+                }
+            ],
+        }
+        path = self.folder / f"{user}-{target.rpartition(':')[2]}.kubeconfig"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(config, indent=2))
+        return path
+
+    def _etcd(self) -> Server:
+        client, peer = f"http://{LOOPBACK}:{self._etcd_port}", f"http://{LOOPBACK}:{self._peer_port}"
+
+        def is_ready() -> bool:
+            try:
+                return self._ask("/readyz", self._etcd_port)
+            except (OSError, http.client.HTTPException):  # not there yet
+                return False
+
+        command = [
+            binaries.find(binaries.ETCD, self._say),
+            *("--data-dir", self.folder / "data" / "etcd"),
+            *("--listen-client-urls", client, "--advertise-client-urls", client),
+            *(
+                "--listen-peer-urls",
+                peer,
+                "--initial-advertise-peer-urls",
+                peer,
+                "--initial-cluster",
+                f"default={peer}",
+            ),
+            "--unsafe-no-fsync",
+        ]
+        return self.new_server("etcd", command, ready=is_ready)
+
+    def _api_server(self) -> Server:
+        self._certificates.mkdir(parents=True)
+        tokens = self.folder / "tokens.csv"
+        tokens.touch(mode=0o600)
+        tokens.write_text(f"{self._admin_token},{ADMIN},{ADMIN},system:masters\n")
+        # The server makes its certificate before it reads the keys for tokens: one key serves both.
+        command = [
+            binaries.find(binaries.KUBE_APISERVER, self._say),
+            f"--etcd-servers=http://{LOOPBACK}:{self._etcd_port}",
+            f"--bind-address={LOOPBACK}",
+            f"--advertise-address={LOOPBACK}",
+            "--endpoint-reconciler-type=none",  # it refuses a loopback address
+            f"--secure-port={self._api_port}",
+            f"--cert-dir={self._certificates}",
+            "--authorization-mode=Node,RBAC",
+            f"--token-auth-file={tokens}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={self.key}",
+            f"--service-account-signing-key-file={self.key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--profiling=false",
+        ]
+        return self.new_server("kube-apiserver", command, ready=self.is_ready)
+
+    @staticmethod
+    def _ask(path: str, port: int, tls: ssl.SSLContext | None = None) -> bool:
+        connection = (
+            http.client.HTTPSConnection(LOOPBACK, port, context=tls, timeout=5)
+            if tls
+            else http.client.HTTPConnection(LOOPBACK, port, timeout=5)
+        )
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == http.client.OK
+        finally:
+            connection.close()

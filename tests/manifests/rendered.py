@@ -1,0 +1,76 @@
+"""The folders in `manifests/` as kustomize builds them. Needs no cluster."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+ROOT: Final = Path(__file__).parents[2]
+MANIFESTS: Final = ROOT / "manifests"
+OVERLAYS: Final = tuple(sorted(folder.name for folder in (MANIFESTS / "overlays").iterdir()))
+NAMESPACE: Final = "kueue-dqo-system"
+ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
+
+
+@cache
+def render(folder: str) -> tuple[dict[str, Any], ...]:
+    """The objects that `kubectl apply -k manifests/FOLDER` would apply. To be read only: all tests share them."""
+    built = subprocess.run(
+        [_kubectl(), "kustomize", MANIFESTS / folder], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    return tuple(yaml.safe_load_all(built.stdout))
+
+
+def overlay(name: str) -> tuple[dict[str, Any], ...]:
+    return render(f"overlays/{name}")
+
+
+def of_kind(objects: tuple[dict[str, Any], ...], kind: str) -> list[dict[str, Any]]:
+    return [each for each in objects if each["kind"] == kind]
+
+
+def only(objects: tuple[dict[str, Any], ...], kind: str) -> dict[str, Any]:
+    """The one object of the kind."""
+    (found,) = of_kind(objects, kind)
+    return found
+
+
+def pod(name: str) -> dict[str, Any]:
+    """The pod template of the overlay's Deployment."""
+    template: dict[str, Any] = only(overlay(name), "Deployment")["spec"]["template"]
+    return template
+
+
+def container(name: str) -> dict[str, Any]:
+    """Its one container."""
+    (found,) = pod(name)["spec"]["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def keys(value: object) -> Iterator[str]:
+    """Every key in it, at any depth."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner)
+
+
+def _kubectl() -> str:
+    """That of the development environment; where it has none, the one on PATH."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    found = shutil.which("kubectl", path=path)
+    assert found, "kubectl is neither in the development environment nor on PATH: install it to test the manifests"
+    return found
