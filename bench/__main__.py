@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from bench import plan, split, startup
+from bench import convergence, plan, split, startup
 from bench.measure import print_load, print_machine
 
-FIGURES = {"split": split.measure, "plan": plan.measure, "startup": startup.measure}
+FIGURES = {"split": split.measure, "plan": plan.measure, "startup": startup.measure, "convergence": convergence.measure}
 
 
 def main() -> None:

@@ -18,7 +18,8 @@ def automated_checks(checks: Iterable[AdmissionCheck], configs: Mapping[str, Mul
     """The AdmissionChecks under automated quota management, each with its MultiKueueConfig."""
     found = {}
     for check in checks:
-        config = configs.get(check.spec.parameters.name)
+        parameters = check.spec.parameters
+        config = configs.get(parameters.name) if parameters is not None else None
         if (
             check.spec.controller_name == MULTI_KUEUE_CONTROLLER
             and config is not None

@@ -10,14 +10,15 @@ which running jobs lose their quota for a moment, and Kueue preempts them. So:
   lacks, which saves writes, but only while the writes under way move as much as the room that is left unclaimed;
   where they move less, the object takes the part for which there is room.
 - A shrink waits while more room is left unclaimed than the writes under way move, so that what is missing for a moment
-  is bounded by them. An object that shrinks in one pair and may move in another is written without that shrink. Where
-  the sum is above the capacity, no shrink waits; and what is no longer declared goes with the first write.
+  is bounded by what is written at once. An object that may move in another pair is written without that shrink. Where
+  the sum is above the capacity, no shrink waits. A shrink is not divided, and a pair that is no longer declared goes
+  with the first write.
 
 Amounts are counted as Kueue counts them: in milli of cpu and whole units of every other resource, rounded up.
 
-Every write brings a quota that shrinks to its end, or one that grows to its end, or uses up the room of a pair until
-another shrink lands or fails, or is the last of an object. So there are never more writes than objects, pairs, and
-twice the quotas that change, together; a redistribution that moves every quota takes one or two for each object.
+Every write brings a quota to its end, or uses up the room of a pair until a shrink lands or growth fails, or moves
+nothing and is the last of its object. So there are never more writes than objects, pairs, and twice the quotas that
+change, together. With sixteen writes at once, a redistribution takes one or two for each object.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ class Transition:
             for pair, amount in target.held.items():
                 self._pairs[pair].highest += amount
             if target.is_waiting:
-                self._count_lacking(target, held, 1)
+                self._count_lacking(target, target.held, 1)
                 self._line_up(target)
 
     @property
@@ -196,33 +197,20 @@ class Transition:
     # --- choosing ---------------------------------------------------------------------------------------------------
 
     def _next_to_grow(self) -> _Target | None:
-        """An object for all of whose growth there is room, or else one that must take the part for which there is."""
-        in_part = None
+        """The first in line for a pair with room, where it can be brought all the way or must take a part."""
         for state in self._pairs.values():
-            if not state.unclaimed:
-                continue
-            target = next(iter(state.growing.values()), None)
-            if target is None:
-                continue
-            if self._can_finish(target):
-                return target
-            if in_part is None and state.is_dipping:
-                in_part = target
-        return in_part
+            if state.growing and state.unclaimed:
+                target = next(iter(state.growing.values()))
+                if state.is_dipping or self._can_finish(target):
+                    return target
+        return None
 
     def _next_to_shrink(self) -> _Target | None:
-        """An object that shrinks where that may be, rather one that needs no other write."""
-        in_part = None
+        """The first in line for a pair that may shrink now."""
         for state in self._pairs.values():
-            if state.is_dipping:
-                continue
-            target = next(iter(state.shrinking.values()), None)
-            if target is None:
-                continue
-            if self._can_finish(target):
-                return target
-            in_part = in_part or target
-        return in_part
+            if state.shrinking and not state.is_dipping:
+                return next(iter(state.shrinking.values()))
+        return None
 
     def _next_neutral(self) -> _Target | None:
         """An object none of whose nominal quotas moves."""

@@ -157,7 +157,7 @@ class AdmissionCheckSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Which controller answers the check, and what configures it."""
 
     controller_name: str = ""
-    parameters: AdmissionCheckParameters = AdmissionCheckParameters()
+    parameters: AdmissionCheckParameters | None = None
 
 
 class AdmissionCheck(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -10,7 +10,7 @@ from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
 
 
-class ResourceQuota(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ResourceQuota(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The quota of one resource in one flavor. A limit of None is no limit; a limit of 0 is one."""
 
     name: str

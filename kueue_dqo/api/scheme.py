@@ -112,6 +112,11 @@ def decode(known: KnownKind, version: str, plain: object) -> Decoded:
     return _checked(obj, version, tuple(notices))
 
 
+def quotas_json(quotas: EffectiveQuotas | tuple[ResourceGroup, ...], *, as_written: bool = False) -> bytes:
+    """The quotas as compact JSON: what `to_manifest` gives, without building it first."""
+    return msgspec.json.encode(quotas, enc_hook=_quantity_as_written if as_written else _encode_quantity)
+
+
 def decode_groups(text: str) -> tuple[ResourceGroup, ...]:
     """Resource groups from JSON text, such as an annotation's. Raises ValueError."""
     groups = _decode_text(text, tuple[ResourceGroup, ...])
@@ -147,6 +152,12 @@ def _unless_problems(obj: T, found: Iterable[FieldProblem]) -> T:
 
 
 def _decode_text(text: str, wanted: type[T]) -> T:
+    try:
+        return msgspec.json.decode(text, type=wanted, dec_hook=_decode_quantity)
+    except msgspec.DecodeError:
+        pass  # the careful way knows null fields and can say what is wrong where
+    except RecursionError as error:
+        raise ObjectInvalid((FieldProblem("the text", "is nested too deeply"),)) from error
     try:
         plain = _without_nulls(msgspec.json.decode(text))
     except RecursionError as error:

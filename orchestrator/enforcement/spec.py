@@ -15,7 +15,7 @@ from kueue_dqo.api.kueue import CLUSTER_QUEUE, QuotaNode
 from kueue_dqo.api.meta import ObjectMeta
 from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, ResourceQuota, map_quotas, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
-from kueue_dqo.api.scheme import decode_groups, decode_quotas, to_manifest
+from kueue_dqo.api.scheme import decode_groups, decode_quotas, quotas_json, to_manifest
 from orchestrator.effective_quotas import with_lending_capped
 from orchestrator.enforcement.held import Held, View
 from orchestrator.enforcement.patches import Operation, add, pointer, remove, same_version, test
@@ -57,25 +57,27 @@ def written(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> dict[str, A
     """The fields of the object that carry the quotas on this road: the spec and both annotations."""
     quotas = _acceptable(node, quotas)
     return {
-        "metadata": {
-            "annotations": {
-                DECLARED_QUOTAS: compact(to_manifest(view.member.declared, as_written=True)),
-                APPLIED_QUOTAS: compact(to_manifest(quotas)),
-            }
-        },
+        "metadata": {"annotations": _annotations(node, view, quotas)},
         "spec": {"resourceGroups": to_manifest(quotas.resource_groups)},
     }
 
 
+def _annotations(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> dict[str, str]:
+    present = node.metadata.annotations.get(DECLARED_QUOTAS)
+    if present is None or not view.is_settled:
+        present = quotas_json(view.member.declared, as_written=True).decode()
+    return {DECLARED_QUOTAS: present, APPLIED_QUOTAS: quotas_json(quotas).decode()}
+
+
 def patch(held: Held, view: View, quotas: EffectiveQuotas) -> list[Operation]:
     """The write as a compare-and-set: of all three fields where they are there, else of the whole object."""
-    fields = written(held.node, view, quotas)
+    quotas = _acceptable(held.node, quotas)
     operations = _unchanged(held)
     if not held.has_annotations:
         operations.append(add("/metadata/annotations", {}))
-    for name, text in fields["metadata"]["annotations"].items():
+    for name, text in _annotations(held.node, view, quotas).items():
         operations.append(add(pointer("metadata", "annotations", name), text))
-    operations.append(add(_SPEC, fields["spec"]["resourceGroups"]))
+    operations.append(add(_SPEC, msgspec.Raw(quotas_json(quotas.resource_groups))))
     return operations
 
 
@@ -85,7 +87,7 @@ def restoring(held: Held, view: View) -> list[Operation]:
     for name in (DECLARED_QUOTAS, APPLIED_QUOTAS):
         if name in held.node.metadata.annotations:
             operations.append(remove(pointer("metadata", "annotations", name)))
-    operations.append(add(_SPEC, to_manifest(view.member.declared, as_written=True)))
+    operations.append(add(_SPEC, msgspec.Raw(quotas_json(view.member.declared, as_written=True))))
     return operations
 
 
@@ -184,8 +186,3 @@ def _acceptable(node: QuotaNode, quotas: EffectiveQuotas) -> EffectiveQuotas:
         return quotas
     groups = map_quotas(quotas.resource_groups, lambda _, quota: with_lending_capped(quota))
     return msgspec.structs.replace(quotas, resource_groups=groups)
-
-
-def compact(plain: object) -> str:
-    """JSON without spaces."""
-    return msgspec.json.encode(plain).decode()

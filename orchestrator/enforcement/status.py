@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from kueue_dqo.api.kueue import QuotaNode
 from kueue_dqo.api.quotas import EffectiveQuotas
-from kueue_dqo.api.scheme import to_manifest
+from kueue_dqo.api.scheme import quotas_json, to_manifest
 from orchestrator.enforcement.held import Held, View
 from orchestrator.enforcement.patches import Operation, add, remove, same_version, test
 from orchestrator.members import Member
@@ -37,10 +39,11 @@ def written(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> dict[str, A
 
 def patch(held: Held, view: View, quotas: EffectiveQuotas) -> list[Operation]:
     """The write as a compare-and-set: of the field where it is there, else of the whole object."""
+    del view
     operations = _unchanged(held)
     if not held.has_status:
         operations.append(add("/status", {}))
-    operations.append(add(_EFFECTIVE_QUOTAS, written(held.node, view, quotas)["status"]["effectiveQuotas"]))
+    operations.append(add(_EFFECTIVE_QUOTAS, msgspec.Raw(quotas_json(quotas))))
     return operations
 
 
