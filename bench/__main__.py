@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from bench import convergence, plan, split, startup
+from bench import convergence, failover, memory, plan, split, startup
 from bench.measure import print_load, print_machine
 
-FIGURES = {"split": split.measure, "plan": plan.measure, "startup": startup.measure, "convergence": convergence.measure}
+FIGURES = {
+    "split": split.measure,
+    "plan": plan.measure,
+    "startup": startup.measure,
+    "convergence": convergence.measure,
+    "memory": memory.measure,
+    "failover": failover.measure,
+}
 
 
 def main() -> None:

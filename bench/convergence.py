@@ -16,7 +16,6 @@ from bench import cluster
 from bench.measure import Run, Series, print_load, print_times, print_title
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
-from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.resources import (
     CAPACITY_PROVIDERS,
@@ -148,7 +147,7 @@ async def _patches(client: Client) -> dict[str, bytes]:
     return {
         key.name: msgspec.json.encode(Road.SPEC.patch(held[key], views[key], wanted))
         for key, wanted in quotas.items()
-        if isinstance(key, ObjectKey) and key.kind == CLUSTER_QUEUE
+        if key.kind == CLUSTER_QUEUE
     }
 
 

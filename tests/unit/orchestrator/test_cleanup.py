@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from kueue_dqo.api.dqo import DynamicQuotaOrchestrator
-from kueue_dqo.api.meta import KUEUE_GROUP, ObjectKey
-from kueue_dqo.api.quotas import EffectiveQuotas, OrchestratorRef
+from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.quotas import OrchestratorRef
 from kueue_dqo.api.scheme import to_manifest
 from orchestrator.cleanup import Leftover, Standing, leftovers
-from orchestrator.enforcement.held import Held, held_of
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import FIELD_MANAGER
 from tests.unit.orchestrator.builders import (
-    Flavors,
     cohort_key,
     distributed,
     groups,
@@ -24,33 +23,10 @@ from tests.unit.orchestrator.builders import (
     queue_key,
     ref,
 )
-from tests.unit.orchestrator.enforcement.roads import Manifest, annotated, managed, manifest, with_written
+from tests.unit.orchestrator.enforcement.roads import Manifest, annotated, managed, manifest
+from tests.unit.orchestrator.leftovers import TEN, held, left
 
-TEN: Flavors = {"batch": {"cpu": 10}}
-FOUR: Flavors = {"batch": {"cpu": 4}}
 ON_BOTH_ROADS = pytest.mark.parametrize("road", list(Road))
-
-
-def left(
-    name: str = "a",
-    *,
-    road: Road = Road.STATUS,
-    owner: OrchestratorRef | None = None,
-    parent: str = "",
-    kind: str = "ClusterQueue",
-) -> Manifest:
-    """An object that declares ten and has four, written by an orchestrator (`dqo` unless said otherwise)."""
-    found = manifest(TEN, kind=kind, name=name)
-    if parent:
-        found["spec"]["cohortName" if kind == "ClusterQueue" else "parentName"] = parent
-    quotas = EffectiveQuotas(ref("dqo") if owner is None else owner, groups(FOUR))
-    if road is Road.SPEC:
-        return with_written(found, quotas)
-    return {**found, "status": {"effectiveQuotas": to_manifest(quotas)}}
-
-
-def held(plain: Manifest) -> Held:
-    return held_of(plain["kind"], json.dumps(plain).encode())
 
 
 def found(objects: list[Manifest], *orchestrators: DynamicQuotaOrchestrator) -> list[Leftover]:
@@ -227,11 +203,10 @@ def test_on_the_spec_road_our_field_manager_lets_go_of_the_spec() -> None:
     other = managed("kubectl", spec={"f:resourceGroups": {}})
     plain["metadata"]["managedFields"] = [other, *plain["metadata"]["managedFields"]]
     (leftover,) = found([plain])
-    operations = leftover.restoring()
+    operations = json.loads(msgspec.json.encode(leftover.restoring()))
     assert operations[-2:] == [
         {"op": "test", "path": "/metadata/managedFields/1/manager", "value": FIELD_MANAGER},
         {"op": "remove", "path": "/metadata/managedFields/1/fieldsV1/f:spec/f:resourceGroups"},
     ]
     written = {each["path"]: each["value"] for each in operations if each["op"] == "add"}
     assert written == {"/spec/resourceGroups": to_manifest(groups(TEN))}
-    assert KUEUE_GROUP in plain["apiVersion"]

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quotas import EffectiveQuotas
 from tests.unit.orchestrator.builders import CPU, GPU, MEMORY, Amounts, Flavors, Quota, Written, cohort_key, groups, ref
 from tests.unit.orchestrator.builders import queue_key as key
@@ -54,7 +55,7 @@ ONE_PAIR: Final = [
     pytest.param({"a": ("1500m", 1), "b": (1, 2)}, 3, ["a=1", "b=2"], id="one and a half count as two"),
     pytest.param({"a": ("1500m", 2), "b": (0, 1)}, 3, ["a=2 b=1"], id="a fraction that becomes whole takes no room"),
     pytest.param({"a": (2, 0), "b": (1, 0)}, "700m", ["a=0 b=0"], id="less capacity than a unit is none"),
-    pytest.param({"a": (0, 0), "b": (0, 1)}, "1700m", ["b=1"], id="a part of a unit is no room"),
+    pytest.param({"a": (2, 1), "b": (0, 1)}, "2700m", ["a=1", "b=1"], id="a part of a unit is no room"),
 ]
 
 
@@ -159,11 +160,19 @@ def test_a_new_owner_is_written_though_the_quotas_stay() -> None:
     assert cluster.waves() == [{"a": {"f/cpu": "2"}}]
 
 
-def test_a_partial_write_has_the_limits_of_the_last_and_a_queue_lends_no_more_than_it_has() -> None:
+@pytest.mark.parametrize(("each", "lending"), [(key("a"), 4), (cohort_key("a"), 5)], ids=str)
+def test_a_partial_write_has_the_limits_of_the_last_and_a_queue_lends_no_more_than_it_has(
+    each: ObjectKey, lending: int
+) -> None:
     """A Cohort lends what it declares. Other flavors go with the first write as they are wanted."""
-    before, after = {"f": {CPU: 1}}, {"f": {CPU: Quota(6, 3, 5)}, "other": {CPU: Quota(7, 1, 9)}}
-    wanted = {queue: quotas(after) for queue in (key("a"), cohort_key("b"))}
-    cluster = Cluster({queue: quotas(before) for queue in wanted}, wanted, nanos({"f": {CPU: 6}}))
-    sent = [write for write in (cluster.send(), cluster.send()) if write is not None]
-    assert [(str(write.key), write.is_last) for write in sent] == [("ClusterQueue/a", False)]
-    assert sent[0].quotas == quotas({"f": {CPU: Quota(5, 3, 5)}, "other": {CPU: Quota(7, 1, 9)}})
+    wanted = {each: quotas({"f": {CPU: Quota(6, 3, 5)}, "other": {CPU: Quota(7, 1, 9)}})}
+    write = Cluster({each: quotas({"f": {CPU: 1}})}, wanted, nanos({"f": {CPU: 4}})).send()
+    assert write is not None
+    assert write.quotas == quotas({"f": {CPU: Quota(4, 3, lending)}, "other": {CPU: Quota(7, 1, 9)}})
+
+
+@pytest.mark.parametrize(("after", "sent"), [(5, "1500m"), (2, "2")])
+def test_a_partial_write_leaves_a_fraction_as_it_is_or_brings_it_to_its_end(after: int, sent: str) -> None:
+    """Both count as two GPUs."""
+    moves: dict[str, Move] = {"a": ({"f": {GPU: "1500m", CPU: 1}}, {"f": {GPU: after, CPU: 4}})}
+    assert _cluster(moves, {"f": {GPU: 2, CPU: 3}}).waves() == [{"a": {f"f/{GPU}": sent, "f/cpu": "3"}}]

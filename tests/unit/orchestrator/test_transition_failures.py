@@ -78,6 +78,14 @@ def _held(cluster: Cluster) -> dict[str, int]:
             {"a": (1, 2), "b": (1, 3)}, 3, {"a": "lost but landed"}, {"a": 2, "b": 1}, ["b"], id="growth that is"
         ),
         pytest.param({"a": (1, 2), "b": (1, 3)}, 5, {"b": "lost"}, {"a": 2, "b": 1}, [], id="room for both"),
+        pytest.param(
+            {"a": (0, 8), "b": (6, 0), "c": (0, 2)},
+            10,
+            {"a": "refused"},
+            {"a": 0, "b": 0, "c": 2},
+            [],
+            id="growth refused in part",
+        ),
         pytest.param({"a": (2, 1), "b": (1, 1)}, 1, {"a": "refused"}, {"a": 2, "b": 1}, [], id="nobody needs its room"),
     ],
 )
@@ -91,6 +99,15 @@ def test_a_failure_holds_back_only_the_growth_that_needs_its_room(
     assert [each.name for each in cluster.transition.waiting] == waiting
     assert not cluster.transition.is_complete
     assert cluster.transition.in_flight == 0
+
+
+def test_a_shrink_does_not_wait_for_growth_that_has_failed() -> None:
+    """The room that the refused write leaves is wanted by nobody any more."""
+    cluster = _cluster({"a": (6, 0), "b": (0, 10)}, 10)
+    cluster.send()
+    cluster.settle(key("b"), "refused")
+    _drain(cluster, {})
+    assert _held(cluster) == {"a": 0, "b": 0}
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def _moves(cluster: Cluster) -> int:
 
 
 SEEDS: Final = st.integers(0, 2**32)
-CONCURRENCY: Final = st.integers(1, 16)
+CONCURRENCY: Final = st.sampled_from([1, 1, 2, 3, 5, 8, 16])
 
 
 @settings(max_examples=300)
@@ -103,7 +103,7 @@ def test_where_writes_fail_it_ends_and_only_growth_without_room_is_left(
 ) -> None:
     """Whatever has failed, nobody waits who could still shrink, or grow by a unit."""
     chance = random.Random(seed)
-    most = len(cluster.held) * 2 + len(cluster.capacity) + 2 * _moves(cluster)
+    most = len(cluster.held) + len(cluster.capacity) + 2 * _moves(cluster)
 
     def fate(_: Write) -> str:
         return chance.choice(["refused", "lost", "lost but landed"]) if chance.random() < share else "lands"

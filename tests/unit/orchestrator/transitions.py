@@ -111,10 +111,11 @@ class Cluster:
     # --- writes ------------------------------------------------------------------------------------------------------
 
     def send(self) -> Write | None:
-        """Takes one write, and checks that it may be sent."""
+        """Takes one write, and checks that it may be sent; or that there is none that should be."""
         before = {pair: (self.highest(pair), self.unclaimed(pair), self.moving(pair)) for pair in self.capacity}
         write = self.transition.next_write()
         if write is None:
+            self._check_that_nothing_need_be_sent()
             return None
         assert write.key not in self.on_the_way
         assert write.key not in self.given_up
@@ -128,6 +129,16 @@ class Cluster:
                 assert unclaimed <= moving, f"{write.key} deepens the dip of {pair}"
         assert write.is_last == (write.quotas == self.wanted[write.key])
         return write
+
+    def _check_that_nothing_need_be_sent(self) -> None:
+        for pair in self.capacity:
+            steps = [
+                self.goals[key].get(pair, 0) - self.amounts[key][0].get(pair, 0) for key in self.transition.waiting
+            ]
+            if self.unclaimed(pair) > self.moving(pair):
+                assert max(steps, default=0) <= 0, f"growth of {pair} is kept waiting"
+            else:
+                assert min(steps, default=0) >= 0, f"a shrink of {pair} is kept waiting"
 
     def settle(self, key: ObjectKey, fate: str) -> None:
         """Lets a write that is on its way land or fail."""
