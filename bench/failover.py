@@ -20,12 +20,10 @@ _AIM: Final = _LEASE + 2 * _RETRY
 def measure(*, quick: bool) -> None:
     queues, rounds = (100, 1) if quick else (_QUEUES, _ROUNDS)
     print_title(f"failover: {queues} ClusterQueues, SIGKILL in the middle of the writes, lease of {_LEASE:g} s")
-    times = []
     with cluster.control_plane() as plane:
         cluster.fill(plane, queues)
         cluster.run(plane, lambda client: cluster.publish(client, queues, 100))
-        for number in range(rounds):
-            times.append(_round(plane, queues, 60 + 10 * number, str(number)))
+        times = [_round(plane, queues, 60 + 10 * number, str(number)) for number in range(rounds)]
     spread = f"({min(times):.1f} - {max(times):.1f})"
     verdict = "reached" if max(times) <= _AIM else "MISSED"
     print(

@@ -27,9 +27,8 @@ def measure(*, quick: bool) -> None:
             started = time.perf_counter()
             cluster.wait_until(lambda: cluster.is_distributed(plane), "the first distribution", interval=1)
             adoption = time.perf_counter() - started
-            print(
-                f"  first adoption of all   {adoption:8.1f} s   {daemon.metric('kueue_dqo_quota_writes_total'):,.0f} writes"
-            )
+            writes = daemon.metric("kueue_dqo_quota_writes_total")
+            print(f"  first adoption of all   {adoption:8.1f} s   {writes:,.0f} writes")
             print(f"  peak after adoption     {daemon.memory('VmHWM') / MEGABYTE:8.1f} MB")
         with cluster.daemon(plane) as daemon:
             cluster.wait_until(

@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kueue_dqo.api import dqo
-from kueue_dqo.api.meta import find_condition
+from kueue_dqo.api.meta import find_condition, parse_time
 from kueue_dqo.api.quantity import NANOS
 from kueue_dqo.api.quotas import quotas_by_pair
 from orchestrator.cluster import Cluster
@@ -97,6 +97,11 @@ class ClusterCollector(Collector):
             "1 where the condition has this status and reason",
             labels=("orchestrator", "type", "status", "reason"),
         )
+        since = GaugeMetricFamily(
+            "kueue_dqo_orchestrator_condition_since_timestamp_seconds",
+            "When the condition got its present status, in seconds since the epoch",
+            labels=("orchestrator", "type", "status"),
+        )
         for name, held in sorted(self._cluster.orchestrators.items()):
             if held.orchestrator is None:
                 continue
@@ -105,8 +110,12 @@ class ClusterCollector(Collector):
                 condition = find_condition(held.orchestrator.status.conditions, kind)
                 if condition is not None:
                     conditions.add_metric((name, kind, condition.status, condition.reason), 1.0)
+                    if condition.last_transition_time:
+                        at = parse_time(condition.last_transition_time).timestamp()
+                        since.add_metric((name, kind, condition.status), at)
         yield capacity
         yield conditions
+        yield since
 
     def _of_quotas(self) -> Metric:
         family = GaugeMetricFamily(

@@ -21,6 +21,11 @@ from orchestrator.subjects import orchestrator_subject, quotas_subject
 _LIMITS: Final = {Road.SPEC: 3, Road.STATUS: 2}
 """So many reverts of one object within ten minutes end our writes to it. On the status road the second one is enough:
 an older Kueue drops the unknown field at each of its own updates, and will never stop."""
+_WAYS_OUT: Final = {
+    Road.SPEC: "make it ignore spec.resourceGroups, and keep the declaration in the annotation "
+    "kueue-dqo.dev/declared-quotas",
+    Road.STATUS: "a Kueue that does not know effective quotas drops them: run kueue-dqo with --enforcement=spec",
+}
 
 _log = structlog.get_logger(__name__)
 
@@ -34,7 +39,7 @@ class RivalWatch(Observer):
         self._clock = clock
         self._metrics = metrics
         self._stand_down = StandDown()
-        self._reverts = {road: Reverts(limit=limit) for road, limit in _LIMITS.items()}
+        self._reverts = {road: Reverts(limit=limit, way_out=_WAYS_OUT[road]) for road, limit in _LIMITS.items()}
         metrics.standing_down.set_function(lambda: float(self.is_down()))
         metrics.stopped.set_function(lambda: float(len(self.stopped())))
 
@@ -107,6 +112,6 @@ class RivalWatch(Observer):
             self._events.warning(
                 quotas_subject(held),
                 "QuotasLeftAlone",
-                f"{manager} has undone our quotas {stopped.times} times in ten minutes: the object is left alone for "
-                "ten minutes. Make that manager ignore the field",
+                f"{manager} has undone our quotas {stopped.times} times in ten minutes, so it is left alone for "
+                f"ten minutes: {stopped.way_out}",
             )

@@ -18,11 +18,16 @@ WINDOW: Final = 600.0
 
 
 class Stopped(NamedTuple):
-    """An object that is left alone for a while: who undid its quotas, and how often."""
+    """An object that is left alone for a while: who undid its quotas, how often, and what helps."""
 
     key: ObjectKey
     manager: str
     times: int
+    way_out: str
+
+    def __str__(self) -> str:
+        """For messages."""
+        return f"{self.key} ({self.manager} has undone our quotas {self.times} times in ten minutes: {self.way_out})"
 
 
 class Reverts:
@@ -31,15 +36,17 @@ class Reverts:
     When the reverts have grown old, it is tried again: so a fight costs at most `limit` writes in ten minutes.
     """
 
-    def __init__(self, *, limit: int) -> None:
+    def __init__(self, *, limit: int, way_out: str) -> None:
+        """`limit` reverts end the writes; `way_out` is for whoever reads of it."""
         self._limit = limit
+        self._way_out = way_out
         self._seen: dict[ObjectKey, deque[tuple[float, str]]] = {}
 
     def note(self, key: ObjectKey, manager: str, now: float) -> Stopped | None:
         """Takes a revert in. Returns the stop where it is the one that reaches the limit. `now` is in seconds."""
         seen = self._recent(key, now)
         seen.append((now, manager))
-        return Stopped(key, manager, len(seen)) if len(seen) == self._limit else None
+        return Stopped(key, manager, len(seen), self._way_out) if len(seen) == self._limit else None
 
     def stopped(self, now: float) -> dict[ObjectKey, Stopped]:
         """The objects to be left alone at present."""
@@ -47,7 +54,7 @@ class Reverts:
         for key in list(self._seen):
             seen = self._recent(key, now)
             if len(seen) >= self._limit:
-                found[key] = Stopped(key, seen[-1][1], len(seen))
+                found[key] = Stopped(key, seen[-1][1], len(seen), self._way_out)
             elif not seen:
                 del self._seen[key]
         return found

@@ -105,14 +105,7 @@ def _distributed(computed: Condition, present: Condition | None, progress: Progr
         return present
     causes = []
     if progress.stopped:
-        named = some(
-            f"{each.key} ({each.manager} has undone our quotas {each.times} times in ten minutes)"
-            for each in progress.stopped
-        )
-        message = (
-            f"Left alone for ten minutes: {named}: make that manager ignore the field, or keep the quotas in the "
-            "annotation kueue-dqo.dev/declared-quotas"
-        )
+        message = f"Left alone for ten minutes: {some(progress.stopped)}"
         causes.append((dqo.EFFECTIVE_QUOTAS_CONFLICT, message))
     if progress.refused:
         named = some(f"{key}: {why}" for key, why in sorted(progress.refused.items()))

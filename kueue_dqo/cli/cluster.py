@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from kueue_dqo.api.meta import KUEUE_GROUP
 from kueue_dqo.cli.errors import CommandError, NoCluster
 from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.connection import find_connection
 from kueue_dqo.runtime.errors import (
     ApiError,
     ConfigurationError,
@@ -33,7 +35,8 @@ def with_cluster(kubeconfig: str | None, context: str | None, work: Callable[[Cl
     """What the work returns. Raises CommandError for all that the API server, or the way to it, can bring about."""
 
     async def connected() -> T:
-        async with await Client.connect(kubeconfig=kubeconfig, context=context) as client:
+        connection = await find_connection(kubeconfig=kubeconfig, context=context, environment=_environment())
+        async with Client(connection) as client:
             return await work(client)
 
     try:
@@ -47,6 +50,13 @@ def with_cluster(kubeconfig: str | None, context: str | None, work: Callable[[Cl
         raise NoCluster(msg) from error
     except ApiError as error:
         raise CommandError(explained(error)) from error
+
+
+def _environment() -> Mapping[str, str]:
+    """As with kubectl, a KUBECONFIG that somebody has set goes before a pod's own service account."""
+    if not os.environ.get("KUBECONFIG"):
+        return os.environ
+    return {name: value for name, value in os.environ.items() if name != "KUBERNETES_SERVICE_HOST"}
 
 
 def explained(error: ApiError) -> str:

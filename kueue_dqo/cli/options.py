@@ -25,7 +25,7 @@ def cluster_options(command: F) -> F:
             metavar="PATH",
             envvar="DQO_KUBECONFIG",
             show_envvar=True,
-            help="The kubeconfig file. Without it: a pod's service account, the files in KUBECONFIG, ~/.kube/config.",
+            help="The kubeconfig file. Without it: the files in KUBECONFIG, a pod's service account, ~/.kube/config.",
         ),
     ):
         command = option(command)

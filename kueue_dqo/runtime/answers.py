@@ -18,6 +18,7 @@ from kueue_dqo.runtime.errors import (
     ServerFailed,
     TooManyRequests,
     Unauthorized,
+    Unreachable,
 )
 
 _SHOWN: Final = 200
@@ -88,6 +89,11 @@ def error_of_event(*, path: str, status: bytes) -> Answered:
     if decoded and not code and decoded.reason in {"Expired", "Gone"}:
         code = HTTPStatus.GONE
     return error_of(method="WATCH", path=path, code=code or HTTPStatus.INTERNAL_SERVER_ERROR, body=status)
+
+
+def unintelligible(what: str, error: Exception, path: str) -> Unreachable:
+    """A proxy's text in the middle of a stream, or a line that was cut short: as good as no answer."""
+    return Unreachable(f"{what}: {error}", method="GET", path=path, may_have_landed=True)
 
 
 def _status_of(body: bytes) -> _Status | None:

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from kueue_dqo.runtime import wire
-from kueue_dqo.runtime.answers import error_of_event
+from kueue_dqo.runtime.answers import error_of_event, unintelligible
 from kueue_dqo.runtime.backoff import Backoff
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.cache_state import CacheState
@@ -22,18 +22,17 @@ from kueue_dqo.runtime.decoding import ObjectDecoder
 from kueue_dqo.runtime.errors import ApiError, Gone, NotFound, Silent
 from kueue_dqo.runtime.following import must_list, retry_after
 from kueue_dqo.runtime.holdings import Change, Holdings
-from kueue_dqo.runtime.listing import collect, unintelligible
+from kueue_dqo.runtime.listing import collect
 from kueue_dqo.runtime.pace import Pace
 from kueue_dqo.runtime.resources import Resource
 
 T = TypeVar("T")
 _LIST_ATTEMPTS: Final = 3
-"""How often a list is begun anew because its continue token expired: 5 minutes each, by etcd's compaction."""
-
-_log = structlog.get_logger(__name__)
-
+"""How often a list is begun because its continue token expired, which takes minutes each time."""
 
 _PACE: Final = Pace()
+
+_log = structlog.get_logger(__name__)
 
 
 class Cache(Generic[T]):

@@ -10,21 +10,23 @@ class CacheMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ["resource"]
-        self.objects = Gauge("dqo_cache_objects", "Objects held.", labels, registry=registry)
+        self.objects = Gauge("kueue_dqo_cache_objects", "Objects held.", labels, registry=registry)
         self.up_to_date = Gauge(
-            "dqo_cache_up_to_date",
+            "kueue_dqo_cache_up_to_date",
             "1 while the cache follows the API server, 0 while it cannot.",
             labels,
             registry=registry,
         )
-        self.lists = Counter("dqo_cache_lists", "Complete lists taken in.", labels, registry=registry)
-        self.watches = Counter("dqo_cache_watches", "Watches that the API server accepted.", labels, registry=registry)
+        self.lists = Counter("kueue_dqo_cache_lists", "Complete lists taken in.", labels, registry=registry)
+        self.watches = Counter(
+            "kueue_dqo_cache_watches", "Watches that the API server accepted.", labels, registry=registry
+        )
         self.failures = Counter(
-            "dqo_cache_failures",
+            "kueue_dqo_cache_failures",
             "Lists and watches that failed, by the name of the error.",
             [*labels, "error"],
             registry=registry,
         )
         self.undecodable = Counter(
-            "dqo_cache_undecodable", "Versions of objects that could not be decoded.", labels, registry=registry
+            "kueue_dqo_cache_undecodable", "Versions of objects that could not be decoded.", labels, registry=registry
         )

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from kueue_dqo import __version__
+from kueue_dqo.runtime.answers import unintelligible
 from kueue_dqo.runtime.connection import Connection, find_connection
 from kueue_dqo.runtime.limiter import TokenBucket
 from kueue_dqo.runtime.request_metrics import RequestMetrics
@@ -211,7 +212,10 @@ class Client:
                 query["continue"] = token
             page = await self.get(path, params=query, timeout=timeout)
             yield page
-            token = decode_page_end(page).metadata.token
+            try:
+                token = decode_page_end(page).metadata.token
+            except msgspec.DecodeError as error:
+                raise unintelligible("a page of the list is no list", error, path) from error
             if not token:
                 return
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -35,15 +35,12 @@ class Holdings(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
+        self.objects: Final[Mapping[str, T]] = MappingProxyType(self._objects)
+        """A live view."""
         self._versions: dict[str, str] = {}
         self._listed = ""
         self._watched = ""
         self._since_list_began: dict[str, str] = {}
-
-    @property
-    def objects(self) -> Mapping[str, T]:
-        """A live view."""
-        return MappingProxyType(self._objects)
 
     @property
     def watched(self) -> str:

@@ -23,6 +23,7 @@ _PLUGIN_TIMEOUT: Final = 60.0
 """Seconds for a credential plugin or an identity provider; the library itself waits for ever."""
 _EARLY: Final = 30.0
 """Seconds before its expiry at which a token is renewed."""
+_NOBODY: Final = "nobody"
 _LOOK_AGAIN: Final = 60.0
 """Seconds after which the library is asked whether the token of an identity provider is still good."""
 
@@ -37,38 +38,40 @@ async def read_kubeconfig(
     source = f"kubeconfig {os.pathsep.join(str(path) for path in paths)}"
     try:
         config = kube_config.KubeConfigMerger(os.pathsep.join(str(path) for path in paths)).config
-        user = _user_of(config, context, source)
+        user = _user_of(config, context)
         loader = kube_config.KubeConfigLoader(config, active_context=context, config_base_path=None)
         configuration = await _load(loader)
         return _connection(configuration, loader, user, source, environment)
-    except ConfigurationError:
-        raise
     except Exception as error:  # noqa: BLE001 - a malformed file makes the library raise whatever Python raises
         raise ConfigurationError(f"{source}: {_reason(error)}") from None
 
 
-def _user_of(config: Any, context: str | None, source: str) -> Any:
+def _user_of(config: Any, context: str | None) -> Any:
     """The user of the context, a mapping that knows its file, or None for nobody."""
     name = context or config.safe_get("current-context")
     if not name:
-        raise ConfigurationError(f"{source}: no current-context is set; name a context")
+        raise ConfigurationError("no current-context is set; name a context")
     for kind in ("contexts", "clusters", "users"):
         config.value[kind] = config.value.get(kind) or []
     chosen = config["contexts"].get_with_name(name, safe=True)
     if chosen is None:
         known = ", ".join(sorted(str(entry["name"]) for entry in config.value["contexts"])) or "none"
-        raise ConfigurationError(f"{source}: there is no context {name!r}; there are: {known}")
-    cluster = chosen["context"].safe_get("cluster")
-    if config["clusters"].get_with_name(cluster, safe=True) is None:
-        raise ConfigurationError(f"{source}: context {name!r} names the cluster {cluster!r}, which is not there")
+        raise ConfigurationError(f"there is no context {name!r}; there are: {known}")
+    wanted = chosen["context"].safe_get("cluster")
+    cluster = config["clusters"].get_with_name(wanted, safe=True)
+    if cluster is None:
+        raise ConfigurationError(f"context {name!r} names the cluster {wanted!r}, which is not there")
+    if not cluster["cluster"].safe_get("server"):
+        raise ConfigurationError(f"cluster {wanted!r} has no server")
     user = chosen["context"].safe_get("user")
-    if not user:
+    entry = config["users"].get_with_name(user, safe=True) if user else None
+    if user and entry is None:
+        raise ConfigurationError(f"context {name!r} names the user {user!r}, which is not there")
+    if entry is None or not entry.safe_get("user"):
+        # The library takes a context without a user only where the server is not asked by https.
+        config.value["users"] = [{"name": _NOBODY, "user": {}}]
+        chosen["context"].value["user"] = _NOBODY
         return None
-    entry = config["users"].get_with_name(user, safe=True)
-    if entry is None:
-        raise ConfigurationError(f"{source}: context {name!r} names the user {user!r}, which is not there")
-    if not entry.safe_get("user"):
-        raise ConfigurationError(f"{source}: user {user!r} has no credentials")
     return entry["user"]
 
 
@@ -92,11 +95,11 @@ def _connection(
     server = str(configuration.host)
     scheme = urlsplit(server).scheme
     if scheme not in {"http", "https"} or not urlsplit(server).hostname:
-        raise ConfigurationError(f"{source}: server {server!r} does not begin with http:// or https:// and a host")
+        raise ConfigurationError(f"server {server!r} does not begin with http:// or https:// and a host")
     proxy: str | None = configuration.proxy or environment_proxy(server, environment)
     if proxy and urlsplit(proxy).scheme not in {"http", "https"}:
         raise ConfigurationError(
-            f"{source}: proxies of the scheme {urlsplit(proxy).scheme!r} are not supported, only http and https"
+            f"proxies of the scheme {urlsplit(proxy).scheme!r} are not supported, only http and https"
         )
     tls = None
     if scheme == "https":
@@ -137,7 +140,7 @@ def _credentials(
         return FixedCredentials()
     if "exec" in user or "auth-provider" in user:
         if not header and not configuration.cert_file:
-            raise ConfigurationError(f"{source}: the credential plugin returned neither a token nor a certificate")
+            raise ConfigurationError("the credential plugin returned neither a token nor a certificate")
 
         async def renew() -> Renewed:
             return await _renewed(loader, tls, source)
@@ -171,7 +174,9 @@ def _lifetime(loader: kube_config.KubeConfigLoader) -> float | None:
 
 
 def _one_line(header: str) -> str:
-    """A file's last line end is no part of a token."""
+    """A file's last line end is no part of a token, and no header holds others. Raises ConfigurationError."""
+    if not header.strip().isprintable():
+        raise ConfigurationError("the token holds characters that no token has")
     return header.strip()
 
 

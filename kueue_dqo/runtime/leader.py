@@ -29,6 +29,8 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger()
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _LEAST_PAUSE: Final = 0.8
 """Replicas wait between this part of the retry period and all of it, so that they do not ask in step."""
+_TOO_LATE: Final = 0.05
+"""With less than this part of the retry period left, no answer can come in time: the leader gives up."""
 
 
 class LeaseClient(Protocol):
@@ -200,7 +202,7 @@ class LeaderElector:
         while True:
             await asyncio.sleep(min(self._pause(), max(self._left(), 0.0)))
             left = self._left()
-            if left <= 0:
+            if left <= self._retry_period * _TOO_LATE:
                 self._lose(f"no renewal succeeded for {self._renew_deadline:g} s", log)
                 return
             try:

@@ -9,8 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from kueue_dqo.runtime import wire
+from kueue_dqo.runtime.answers import unintelligible
 from kueue_dqo.runtime.decoding import ObjectDecoder
-from kueue_dqo.runtime.errors import Unreachable
 from kueue_dqo.runtime.holdings import Found
 
 T = TypeVar("T")
@@ -42,8 +42,3 @@ async def collect(
                 found[identity.key] = Found(identity.version, None if held else decoder.object(item, identity))
         await asyncio.sleep(0)  # a page takes some milliseconds; other tasks want their turn
     return version, found
-
-
-def unintelligible(what: str, error: Exception, path: str) -> Unreachable:
-    """A proxy's text in the middle of a stream, or a line that was cut short: as good as no answer."""
-    return Unreachable(f"{what}: {error}", method="GET", path=path, may_have_landed=True)

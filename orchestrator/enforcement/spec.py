@@ -25,6 +25,9 @@ DECLARED_QUOTAS: Final = "kueue-dqo.dev/declared-quotas"
 APPLIED_QUOTAS: Final = "kueue-dqo.dev/applied-quotas"
 FIELD_MANAGER: Final = "kueue-dqo-orchestrator"
 _SPEC: Final = "/spec/resourceGroups"
+_UNREADABLE: Final = (
+    "restore it, or write the declared quotas into the spec under another field manager and remove both annotations"
+)
 
 
 class DeclarationLost(ValueError):
@@ -63,8 +66,9 @@ def written(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> dict[str, A
 
 
 def _annotations(node: QuotaNode, view: View, quotas: EffectiveQuotas) -> dict[str, str]:
+    # What says the same stays as it stands, also at the adoption: git compares texts.
     present = node.metadata.annotations.get(DECLARED_QUOTAS)
-    if present is None or not view.is_settled:
+    if present is None or not (view.is_settled or view.applied is None):
         present = quotas_json(view.member.declared, as_written=True).decode()
     return {DECLARED_QUOTAS: present, APPLIED_QUOTAS: quotas_json(quotas).decode()}
 
@@ -132,7 +136,7 @@ def _decoded_groups(text: str) -> tuple[ResourceGroup, ...]:
     try:
         return decode_groups(text)
     except ValueError as error:
-        msg = f"the annotation {DECLARED_QUOTAS} cannot be read: {error}"
+        msg = f"the annotation {DECLARED_QUOTAS} cannot be read: {error}; {_UNREADABLE}"
         raise DeclarationLost(msg) from error
 
 
@@ -140,7 +144,7 @@ def _decoded_quotas(text: str) -> EffectiveQuotas:
     try:
         return decode_quotas(text)
     except ValueError as error:
-        msg = f"the annotation {APPLIED_QUOTAS} cannot be read: {error}"
+        msg = f"the annotation {APPLIED_QUOTAS} cannot be read: {error}; {_UNREADABLE}"
         raise DeclarationLost(msg) from error
 
 

@@ -117,7 +117,7 @@ def patch(held: Held, status: dqo.CapacityProviderStatus) -> list[dict[str, Any]
     ]
     if not held.has_status:
         operations.append({"op": "add", "path": "/status", "value": {}})
-    if status.capacity is not None:
+    if status.capacity is not None and status.capacity != held.provider.status.capacity:
         capacity = to_manifest(status.capacity)
         operations.append({"op": "add", "path": "/status/capacity", "value": capacity})
     ours = {"message": "", **to_manifest(status.conditions[0])}

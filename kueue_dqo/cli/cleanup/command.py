@@ -62,22 +62,23 @@ async def _cleanup(client: Client, names: tuple[str, ...], standings: set[Standi
     wanted = _wanted(found, names)
     for note in found.notes:
         _complain(f"Note: {note}")
-    for line in report(wanted, standings):
+    lines = list(report(wanted, standings))
+    for line in lines:
         _say(line)
     all_due = [each for each in wanted if is_due(each, standings)]
     due = [each for each in all_due if each.problem is None]
     if not due:
-        _say("Nothing to restore." if all_due else "No quotas are left behind.")
+        _say("Nothing to restore." if lines else "No quotas are left behind.")
         return not all_due
-    if Standing.KEPT in standings:
+    if any(each.standing is not Standing.ABANDONED for each in due):
         _complain("Warning: an orchestrator that runs writes its quotas again: stop it first")
-    if not yes:
-        _ask(due)
 
     def may_be_restored(leftover: Leftover) -> bool:
         return is_due(leftover, standings) and leftover.problem is None
 
-    if not yes:  # people take their time
+    if not yes:
+        _ask(due)
+        # People take their time.
         due = await still_due(client, {each.identity for each in due}, may_be_restored, _say)
     is_skipped = any(each.problem is not None for each in all_due)
     return await restore(client, due, may_be_restored, _say, _complain) and not is_skipped

@@ -1,4 +1,4 @@
-"""One Lease in memory with the API server's rules: resourceVersions, conflicts, and everything a network does to them."""
+"""One Lease in memory with the API server's rules, and everything that a network does to requests."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class LeaseNetwork:
         self._server = server
         self._underway: set[asyncio.Task[None]] = set()
 
-    async def get(self, path: str, /, *, timeout: float) -> bytes:  # noqa: ASYNC109 - as the real client
+    async def get(self, path: str, /, *, timeout: float) -> bytes:  # noqa: ASYNC109 - as the client
         return await self._request("GET", path, b"", timeout)
 
-    async def create(self, path: str, body: bytes, /, *, timeout: float) -> bytes:  # noqa: ASYNC109 - as the real client
+    async def create(self, path: str, body: bytes, /, *, timeout: float) -> bytes:  # noqa: ASYNC109 - as the client
         return await self._request("POST", path, body, timeout)
 
-    async def replace(self, path: str, body: bytes, /, *, timeout: float) -> bytes:  # noqa: ASYNC109 - as the real client
+    async def replace(self, path: str, body: bytes, /, *, timeout: float) -> bytes:  # noqa: ASYNC109 - as the client
         return await self._request("PUT", path, body, timeout)
 
     async def _request(self, method: str, path: str, body: bytes, limit: float) -> bytes:

@@ -147,9 +147,9 @@ def drops() -> Answer:
     return answer
 
 
-def page(version: int, *objects: dict[str, Any], token: str = "") -> Answer:
-    """A page of a list; the last one without a token."""
-    metadata = {"resourceVersion": str(version)} | ({"continue": token} if token else {})
+def page(version: int, *objects: dict[str, Any], goes_on: str = "") -> Answer:
+    """A page of a list; the last one goes on nowhere."""
+    metadata = {"resourceVersion": str(version)} | ({"continue": goes_on} if goes_on else {})
     return says(200, {"kind": "NodeList", "apiVersion": "v1", "metadata": metadata, "items": list(objects)})
 
 
@@ -198,5 +198,5 @@ def client_of(server: ScriptedServer, **options: Any) -> Client:
 async def until(condition: Callable[[], object]) -> None:
     """Returns when the condition holds; fails when it does not come to hold."""
     async with asyncio.timeout(_DEADLINE):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - conditions are of many kinds, not all of them have an event
             await asyncio.sleep(0.001)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -197,12 +198,16 @@ async def test_a_request_that_is_not_answered_in_time_may_have_landed(server: Sc
     assert server.seen[0].query["timeout"] == "0.05s"
 
 
+def _has_seen(server: ScriptedServer, count: int) -> bool:
+    return len(server.seen) == count
+
+
 async def test_a_request_that_is_cancelled_does_not_spoil_the_pool(server: ScriptedServer) -> None:
     server.lists.extend([server.hang(b'{"the answer to the'), server.hang(), says(200, b'{"answer": 2}')])
     async with client_of(server, connections=1) as client:
         for count in (1, 2):
             lost = asyncio.create_task(client.get(PATH))
-            await until(lambda count=count: len(server.seen) == count)
+            await until(partial(_has_seen, server, count))
             lost.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await lost
@@ -268,7 +273,7 @@ async def test_writes_are_held_back_and_reads_are_not(server: ScriptedServer) ->
     async with client_of(server, qps=0.001, burst=1) as client:
         await client.create(PATH, b"{}")
         held_back = [
-            asyncio.create_task(call)  # type: ignore[var-annotated]
+            asyncio.create_task(call)
             for call in (
                 client.create(PATH, b"{}"),
                 client.replace(PATH, b"{}"),
@@ -287,7 +292,7 @@ async def test_writes_are_held_back_and_reads_are_not(server: ScriptedServer) ->
 
 async def test_pages_follow_the_token(server: ScriptedServer, client: Client) -> None:
     server.lists.extend(
-        [page(5, thing("a", 1), token="t 1/+"), page(5, thing("b", 1), token="t2"), page(5, thing("c", 1))]
+        [page(5, thing("a", 1), goes_on="t 1/+"), page(5, thing("b", 1), goes_on="t2"), page(5, thing("c", 1))]
     )
     pages = [raw async for raw in client.pages("/things", params={"labelSelector": "x"}, limit=1)]
     assert [json.loads(raw)["items"][0]["metadata"]["name"] for raw in pages] == ["a", "b", "c"]
@@ -297,8 +302,14 @@ async def test_pages_follow_the_token(server: ScriptedServer, client: Client) ->
 
 
 async def test_pages_end_where_the_token_has_expired(server: ScriptedServer, client: Client) -> None:
-    server.lists.extend([page(5, token="t"), refuses(410, "Expired", "too old")])
+    server.lists.extend([page(5, goes_on="t"), refuses(410, "Expired", "too old")])
     with pytest.raises(Gone):
+        _ = [raw async for raw in client.pages("/things")]
+
+
+async def test_a_page_that_is_no_list_is_an_error(server: ScriptedServer, client: Client) -> None:
+    server.lists.append(says(200, b"Log in", "text/plain"))
+    with pytest.raises(Unreachable, match="a page of the list is no list"):
         _ = [raw async for raw in client.pages("/things")]
 
 

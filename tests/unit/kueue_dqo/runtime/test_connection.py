@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kueue_dqo.runtime import credentials
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.connection import Connection, find_connection
 from kueue_dqo.runtime.errors import ConfigurationError, Unauthorized, Unreachable
@@ -25,13 +26,16 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("pki"))
 
 
-def config(server: str, user: dict[str, Any] | None = None, **cluster: Any) -> dict[str, Any]:
+def config(server: str, user: dict[str, Any] | None = None, cluster: dict[str, Any] | None = None) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}, {"name": "d", "context": {"cluster": "k"}}],
-        "clusters": [{"name": "k", "cluster": {"server": server, **cluster}}],
+        "contexts": [
+            {"name": "c", "context": {"cluster": "k", "user": "u"}},
+            {"name": "d", "context": {"cluster": "k"}},
+        ],
+        "clusters": [{"name": "k", "cluster": {"server": server, **(cluster or {})}}],
         "users": [{"name": "u", "user": {"token": "s3cret"} if user is None else user}],
     }
 
@@ -100,6 +104,7 @@ async def test_nothing_configured_is_an_error_that_says_where_was_looked(
     ("user", "header"),
     [
         ({"token": "t"}, "Bearer t"),
+        ({"token": "t\n"}, "Bearer t"),
         ({"tokenFile": "token"}, "Bearer of the file"),
         ({"token": "t", "tokenFile": "token"}, "Bearer of the file"),
         ({"username": "u", "password": "p"}, "Basic dTpw"),
@@ -111,6 +116,17 @@ async def test_a_user_may_have_a_token_a_token_file_or_a_password(
     (tmp_path / "token").write_text("of the file\n".replace(" ", "-"))
     connection = await connection_of(tmp_path, config("http://k:1", user))
     assert await connection.credentials.header() == header.replace("of the file", "of-the-file")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_context_may_have_no_user(tmp_path: Path, scheme: str) -> None:
+    nobody = config(f"{scheme}://k:1")
+    del nobody["contexts"][0]["context"]["user"]
+    for content in (nobody, config(f"{scheme}://k:1", {})):
+        assert await (await connection_of(tmp_path, content)).credentials.header() == ""
+    content = config(f"{scheme}://k:1")
+    content["users"][0]["user"] = None
+    assert await (await connection_of(tmp_path, content)).credentials.header() == ""
 
 
 async def test_a_user_may_act_as_somebody_else(tmp_path: Path) -> None:
@@ -150,6 +166,13 @@ PRINTS = (
 )
 
 
+@pytest.fixture
+def at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plugins are asked again at once, not after 10 seconds."""
+    monkeypatch.setattr(credentials, "_RENEW_AT_MOST_EVERY", 0.0)
+
+
+@pytest.mark.usefixtures("at_any_time")
 async def test_a_plugin_is_run_again_when_its_token_is_rejected(tmp_path: Path) -> None:
     user = plugin(tmp_path, PRINTS.replace("STATUS", "{'token': str(count)}"))
     async with ScriptedServer().running() as server:
@@ -158,10 +181,35 @@ async def test_a_plugin_is_run_again_when_its_token_is_rejected(tmp_path: Path) 
             await client.get("/a")
             with pytest.raises(Unauthorized):
                 await client.get("/a")
-            # Plugins are not run more often than every 10 seconds: the time of the run before is moved back instead.
-            client.forget_renewal()  # type: ignore[attr-defined]
             await client.get("/a")
     assert [seen.headers["Authorization"] for seen in server.seen] == ["Bearer 1", "Bearer 1", "Bearer 2"]
+
+
+@pytest.mark.usefixtures("at_any_time")
+@pytest.mark.parametrize(("expiry", "runs"), [("2100-01-01T00:00:00Z", 1), ("2001-01-01T00:00:00Z", 3)])
+async def test_a_plugin_is_run_again_when_its_token_has_expired(tmp_path: Path, expiry: str, runs: int) -> None:
+    status = f"{{'token': str(count), 'expirationTimestamp': '{expiry}'}}"
+    connection = await connection_of(tmp_path, config("http://k:1", plugin(tmp_path, PRINTS.replace("STATUS", status))))
+    await connection.credentials.header()
+    assert await connection.credentials.header() == f"Bearer {runs}"
+
+
+@pytest.mark.usefixtures("at_any_time")
+async def test_a_plugin_may_answer_with_a_client_certificate_and_later_with_another(
+    tmp_path: Path, authority: Authority
+) -> None:
+    answer = f"name = {str(authority.certificate.parent)!r} + ('/old' if count == 1 else '/client')\n" + PRINTS.replace(
+        "STATUS",
+        "{'clientCertificateData': open(name + '.crt').read(), 'clientKeyData': open(name + '.key').read()}",
+    )
+    async with authority.server() as (url, names):
+        content = config(url, plugin(tmp_path, answer), {"certificate-authority": str(authority.certificate)})
+        async with await Client.connect(kubeconfig=written(tmp_path, content)) as client:
+            for _ in range(2):
+                with pytest.raises(Unauthorized):
+                    await client.get("/a")
+            assert await client.get("/a") == b"{}"
+    assert names == ["old", "old", "client"]  # the second went by the connection of the first
 
 
 @pytest.mark.parametrize(
@@ -193,16 +241,16 @@ def unknown_user(content: dict[str, Any]) -> None:
     content["users"] = None
 
 
-def empty_user(content: dict[str, Any]) -> None:
-    content["users"][0]["user"] = None
-
-
 def no_scheme(content: dict[str, Any]) -> None:
     content["clusters"][0]["cluster"]["server"] = "10.0.0.1:6443"
 
 
 def socks(content: dict[str, Any]) -> None:
     content["clusters"][0]["cluster"]["proxy-url"] = "socks5://p:1"
+
+
+def two_lines(content: dict[str, Any]) -> None:
+    content["users"][0]["user"] = {"token": "s3cret\nX-Other: 1"}
 
 
 def no_name(content: dict[str, Any]) -> None:
@@ -230,13 +278,13 @@ def bad_base64(content: dict[str, Any]) -> None:
         (unknown_context, "there is no context 'x'; there are: c, d"),
         (unknown_cluster, "context 'c' names the cluster 'k', which is not there"),
         (unknown_user, "context 'c' names the user 'u', which is not there"),
-        (empty_user, "user 'u' has no credentials"),
         (no_scheme, "server '10.0.0.1:6443' does not begin with http:// or https:// and a host"),
         (socks, "proxies of the scheme 'socks5' are not supported, only http and https"),
-        (no_name, ""),
-        (no_server, ""),
+        (two_lines, "the token holds characters that no token has"),
+        (no_name, "Expected key name in"),
+        (no_server, "cluster 'k' has no server"),
         (bad_key, "the client certificate and its key cannot be read or do not belong together"),
-        (bad_base64, ""),
+        (bad_base64, "it is malformed (Error); `kubectl config view` shows what is in it"),
     ],
 )
 async def test_a_kubeconfig_that_does_not_hold_together_is_an_error_without_secrets(
@@ -265,19 +313,22 @@ async def test_another_context_can_be_named(tmp_path: Path) -> None:
 
 
 async def test_a_proxy_comes_from_the_kubeconfig_or_else_from_the_environment(tmp_path: Path) -> None:
-    named = await connection_of(tmp_path, config("http://k:1", **{"proxy-url": "http://p:1"}), HTTP_PROXY="http://q:1")
+    named = await connection_of(
+        tmp_path, config("http://k:1", cluster={"proxy-url": "http://p:1"}), HTTP_PROXY="http://q:1"
+    )
     assert named.proxy == "http://p:1"
     assert (await connection_of(tmp_path, config("http://k:1"), HTTP_PROXY="http://q:1")).proxy == "http://q:1"
     assert (await connection_of(tmp_path, config("http://k:1"), HTTP_PROXY="http://q:1", NO_PROXY="k")).proxy is None
 
 
 async def test_tls_with_a_client_certificate(tmp_path: Path, authority: Authority) -> None:
+    certificate, key = authority.files("client")
     async with authority.server() as (url, names):
         user = {
-            "client-certificate-data": authority.encoded(authority.client_certificate),
-            "client-key": str(authority.client_key),
+            "client-certificate-data": authority.encoded(certificate),
+            "client-key": str(key),
         }
-        content = config(url, user, **{"certificate-authority-data": authority.encoded(authority.certificate)})
+        content = config(url, user, {"certificate-authority-data": authority.encoded(authority.certificate)})
         async with await Client.connect(kubeconfig=written(tmp_path, content)) as client:
             assert await client.get("/a") == b"{}"
     assert names == ["client"]
@@ -289,7 +340,7 @@ async def test_a_server_whose_authority_is_not_known_is_not_talked_to(tmp_path: 
             with pytest.raises(Unreachable, match="certificate") as caught:
                 await client.merge_patch("/a", {}, field_manager="m")
         assert not caught.value.may_have_landed
-        content = config(url, **{"insecure-skip-tls-verify": True})
+        content = config(url, cluster={"insecure-skip-tls-verify": True})
         async with await Client.connect(kubeconfig=written(tmp_path, content)) as client:
             assert await client.get("/a") == b"{}"
     assert names == [""]
@@ -298,10 +349,10 @@ async def test_a_server_whose_authority_is_not_known_is_not_talked_to(tmp_path: 
 async def test_the_name_in_the_certificate_may_be_another_than_the_host(tmp_path: Path, authority: Authority) -> None:
     async with authority.server(name="api.internal") as (url, names):
         trust = {"certificate-authority": str(authority.certificate)}
-        async with await Client.connect(kubeconfig=written(tmp_path, config(url, **trust))) as client:
+        async with await Client.connect(kubeconfig=written(tmp_path, config(url, cluster=trust))) as client:
             with pytest.raises(Unreachable, match="certificate"):
                 await client.get("/a")
-        content = config(url, **trust, **{"tls-server-name": "api.internal"})
+        content = config(url, cluster={**trust, "tls-server-name": "api.internal"})
         async with await Client.connect(kubeconfig=written(tmp_path, content)) as client:
             assert await client.get("/a") == b"{}"
     assert names == [""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import Awaitable, Callable
 
@@ -83,7 +84,7 @@ async def test_a_failing_key_is_retried_more_and_more_slowly_while_the_others_go
         await loop.run_for(101)
     assert len([key for key, _ in calls if key == "good"]) == 11
     times = [time for key, time in calls if key == "bad"]
-    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
     assert len(gaps) >= 5
     assert all(2**failures / 2 <= gap <= 2**failures + 0.001 for failures, gap in enumerate(gaps))
 

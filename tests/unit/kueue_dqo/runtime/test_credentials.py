@@ -65,7 +65,8 @@ async def test_a_token_file_that_becomes_bad_is_logged_and_its_last_token_is_use
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(None, "No such file or directory"), ("", "it holds no token"), ("a b", "it holds no token")]
+    ("content", "reason"),
+    [(None, "No such file or directory"), ("", "it holds no token"), ("a b", "it holds no token")],
 )
 async def test_a_token_file_that_is_bad_from_the_beginning_is_an_error(
     tmp_path: Path, content: str | None, reason: str

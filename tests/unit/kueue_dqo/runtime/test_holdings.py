@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kueue_dqo.runtime.holdings import Change, Found, Holdings
@@ -124,6 +124,7 @@ def test_when_the_resource_is_gone_everything_goes() -> None:
     assert holdings.put("a", "1", "A") == ("a", None, "A")
 
 
+@settings(max_examples=300)
 @given(st.data())
 def test_whatever_overtakes_what_the_end_is_the_state_of_the_server(data: st.DataObject) -> None:
     """A history of writes to three objects; lists, own answers and the watch arrive in any order that is possible."""

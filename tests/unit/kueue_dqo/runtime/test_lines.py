@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +14,7 @@ from kueue_dqo.runtime.lines import LineSplitter
 def test_lines_do_not_depend_on_the_chunks_that_they_come_in(text: bytes, cuts: list[int]) -> None:
     splitter = LineSplitter()
     edges = [0, *sorted(cuts), len(text)]
-    lines = [line for start, end in zip(edges, edges[1:], strict=False) for line in splitter.feed(text[start:end])]
+    lines = [line for start, end in pairwise(edges) for line in splitter.feed(text[start:end])]
     *complete, rest = text.split(b"\n")
     assert lines == [line for line in complete if line]
     assert splitter.rest == rest
