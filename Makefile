@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test verify lint format types layers generate generated bench clean FORCE
+.PHONY: help venv demo test verify lint format types layers generate generated controlplane cluster bench clean FORCE
 unexport PYTHONHOME PYTHONPATH
 
 BIN := .venv/bin
@@ -56,7 +56,13 @@ generated: $(STAMP) ## generated files are what the generator writes
 	@echo 'generated: scripts/generate.py --check'
 	@$(BIN)/python scripts/generate.py --check
 
-test: $(STAMP) ## tests: pytest
+controlplane: $(STAMP) ## build what tests run against: kube-apiserver, etcd, Kueue (once, some 20 minutes)
+	@$(BIN)/python -m tests.controlplane build
+
+cluster: $(STAMP) ## a control plane with Kueue and an example to try things on, until Ctrl-C
+	@$(BIN)/python -m tests.controlplane cluster
+
+test: $(STAMP) controlplane ## tests: pytest
 	@echo 'test: pytest'
 	@$(BIN)/pytest $(ARGS)
 

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import sys
 
-from tests.controlplane import binaries, golang
+from tests.controlplane import binaries, cluster, golang
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import ServerFailed
 
 
 def main() -> int:
     """Runs what the first argument names; the exit code."""
-    match sys.argv[1:]:
-        case ["build"]:
-            try:
+    try:
+        match sys.argv[1:]:
+            case ["build"]:
                 binaries.find_all()
-            except (golang.BuildFailed, binaries.MissingProgram) as error:
-                binaries.say_on_stderr(str(error))
-                return 1
-            binaries.say_on_stderr(f"ready in {binaries.cache()}")
-            return 0
-        case _:
-            binaries.say_on_stderr("usage: python -m tests.controlplane build")
-            return 2
+                binaries.say_on_stderr(f"the programs are in {binaries.cache()}")
+                return 0
+            case ["cluster"]:
+                binaries.find_all()
+                return cluster.run(start_daemons, binaries.say_on_stderr)
+            case _:
+                binaries.say_on_stderr("usage: python -m tests.controlplane build | cluster")
+                return 2
+    except (golang.BuildFailed, binaries.MissingProgram, ServerFailed) as error:
+        binaries.say_on_stderr(str(error))
+        return 1
+
+
+def start_daemons(plane: ControlPlane) -> None:
+    """Where this project's daemons are started, once there are some."""
 
 
 if __name__ == "__main__":

@@ -168,7 +168,8 @@ class FaultProxy:
         """Takes connections, on the same port as before."""
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0, handler_cancellation=True)
+        # At the end handlers are cancelled, not waited for. To aiohttp a timeout of 0 would be none.
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
         await self._runner.setup()
         tls = None
         if self._tls:

@@ -18,6 +18,12 @@ from tests.controlplane.admin import Admin
 from tests.controlplane.processes import LOOPBACK, Guard, Server, free_port
 
 ADMIN: Final = "admin"
+_AUDIT_POLICY: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+}
 
 
 class ControlPlane:
@@ -30,18 +36,22 @@ class ControlPlane:
     `etcd` and `api_server` are servers that can be stopped, killed, paused and started again on the same data.
     """
 
-    def __init__(self, folder: Path | None = None, say: binaries.Say = binaries.say_on_stderr) -> None:
-        """`folder` keeps the logs after the end; without it, everything is removed."""
+    def __init__(
+        self, folder: Path | None = None, say: binaries.Say = binaries.say_on_stderr, *, audit: bool = False
+    ) -> None:
+        """`folder` keeps the logs after the end; without it, everything is removed. `audit`: see `requests`."""
         self._clients: list[Admin] = []
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kueue-dqo-controlplane-"))
         self.servers: list[Server] = []
         self._say = say
+        self._audit = audit
         self._guard = Guard()
         self._admin_token = secrets.token_hex()
         self._certificates = self.folder / "certificates"
         self._api_port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
         self.url = f"https://{LOOPBACK}:{self._api_port}"
+        self.etcd_url = f"http://{LOOPBACK}:{self._etcd_port}"
         try:
             self.etcd = self._etcd()
             self.api_server = self._api_server()
@@ -125,6 +135,15 @@ class ControlPlane:
         """A client with the rights of a service account, which must exist."""
         return self._client(self.token_of(namespace, service_account))
 
+    def requests(self) -> list[dict[str, Any]]:
+        """What service accounts have asked for, as audit events; a watch from its beginning. Needs `audit`."""
+        with self._audit_log.open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    @property
+    def _audit_log(self) -> Path:
+        return self.folder / "audit.log"
+
     def logs(self, lines: int = 30) -> str:
         """The end of every server's log."""
         return "\n\n".join(server.tail(lines) for server in self.servers)
@@ -203,8 +222,15 @@ class ControlPlane:
             f"--service-account-signing-key-file={self.key}",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--profiling=false",
+            *(self._audit_flags() if self._audit else ()),
         ]
         return self.new_server("kube-apiserver", command, ready=self.is_ready)
+
+    def _audit_flags(self) -> list[str]:
+        policy = self.folder / "audit-policy.json"
+        policy.write_text(json.dumps(_AUDIT_POLICY))
+        self._audit_log.touch()
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self._audit_log}"]
 
     @staticmethod
     def _ask(path: str, port: int, tls: ssl.SSLContext | None = None) -> bool:

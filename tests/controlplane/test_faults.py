@@ -172,9 +172,12 @@ async def test_nobody_is_there_and_then_again(proxy: FaultProxy, client: aiohttp
 
 async def test_plain_http_in_front(plane: ControlPlane) -> None:
     """For a client that is told nothing of certificates."""
-    async with FaultProxy(plane, tls=False) as proxy, aiohttp.ClientSession() as client:
-        async with client.get(f"{proxy.url}/version") as answer:
-            assert answer.status == 200
+    async with (
+        FaultProxy(plane, tls=False) as proxy,
+        aiohttp.ClientSession(proxy.url) as client,
+        client.get("/version") as answer,
+    ):
+        assert answer.status == 200
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,12 @@ ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
 @cache
 def render(folder: str) -> tuple[dict[str, Any], ...]:
     """The objects that `kubectl apply -k manifests/FOLDER` would apply. To be read only: all tests share them."""
-    built = subprocess.run(
-        [_kubectl(), "kustomize", MANIFESTS / folder], capture_output=True, text=True, timeout=120, check=False
-    )
+    return build(MANIFESTS / folder)
+
+
+def build(folder: Path) -> tuple[dict[str, Any], ...]:
+    """The objects of any folder with a kustomization."""
+    built = subprocess.run([_kubectl(), "kustomize", folder], capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stderr
     return tuple(yaml.safe_load_all(built.stdout))
 

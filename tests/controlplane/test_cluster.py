@@ -1,0 +1,39 @@
+"""`make cluster`, as a process: what it prints can be used, and Ctrl-C leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.controlplane.admin import Admin
+from tests.controlplane.kueue import ROOT
+
+
+def test_a_cluster_can_be_used_until_it_is_interrupted(tmp_path: Path) -> None:
+    """With the printed kubeconfig; the example is there. Afterwards the folder is gone, and the exit code is 0."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.controlplane", "cluster"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "stderr").open("wb"),
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("export KUBECONFIG="), (tmp_path / "stderr").read_text()
+            kubeconfig = Path(shlex.split(line)[1].partition("=")[2])
+            config = json.loads(kubeconfig.read_text())
+            server, token = config["clusters"][0]["cluster"]["server"], config["users"][0]["user"]["token"]
+            client = Admin(server, kubeconfig.parent / "certificates" / "apiserver.crt", token)
+            queues = client.items("/apis/kueue.x-k8s.io/v1beta2/clusterqueues")
+            assert [queue["metadata"]["name"] for queue in queues] == ["team-a", "team-b"]
+            client.close()
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait() == 0, (tmp_path / "stderr").read_text()
+    assert not kubeconfig.parent.exists()

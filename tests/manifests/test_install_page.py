@@ -1,0 +1,103 @@
+"""What docs/install.md tells an admin to type is there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kueue_dqo import __version__
+from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
+from tests.manifests.rendered import MANIFESTS, NAMESPACE, ORCHESTRATOR, OVERLAYS, ROOT, build, of_kind, overlay, render
+
+PAGE = (ROOT / "docs/install.md").read_text()
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+SNIPPETS: dict[str, Any] = {
+    next(iter(plain.get("spec", plain))): plain for plain in map(yaml.safe_load, _blocks("yml"))
+}
+
+
+def _pointer(*parts: str) -> str:
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+FIELDS = {
+    _pointer("spec", "resourceGroups"),
+    _pointer("metadata", "annotations", APPLIED_QUOTAS),
+    _pointer("metadata", "annotations", DECLARED_QUOTAS),
+}
+
+
+def test_every_folder_that_is_named_can_be_built() -> None:
+    """Those behind `-k`, and the resources of the admin's own kustomization."""
+    named = set(re.findall(r"manifests/([a-z/]*[a-z])", PAGE))
+    assert {"crds/kueue", "overlays/observe"} <= named
+    for folder in named:
+        assert (MANIFESTS / folder / "kustomization.yaml").is_file()
+        assert render(folder)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_every_overlay_is_told(name: str) -> None:
+    """In the table that one is chosen by."""
+    assert f"\n| `{name}` |" in PAGE
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_names_are_those_of_the_objects(name: str) -> None:
+    """Namespace, Deployment, Service, Role, PriorityClass, and the variables that an overlay sets."""
+    for kind in ("Deployment", "Service", "Role", "PriorityClass", "Namespace"):
+        told = [each["metadata"]["name"] for each in of_kind(overlay(name), kind) if each["metadata"]["name"] in PAGE]
+        assert told, kind
+    (deployment,) = of_kind(overlay(name), "Deployment")
+    for variable in deployment["spec"]["template"]["spec"]["containers"][0]["env"]:
+        assert f"`{variable['name']}`" in PAGE
+    assert set(re.findall(r"-n ([a-z-]+)", PAGE)) == {NAMESPACE, "default"}
+    assert set(re.findall(r"deployment/([a-z-]+)", PAGE)) == {ORCHESTRATOR}
+
+
+def test_argo_cd_ignores_the_three_fields() -> None:
+    """Of both kinds, and at a sync too."""
+    rules = SNIPPETS["ignoreDifferences"]["spec"]["ignoreDifferences"]
+    assert {(rule["group"], rule["kind"]) for rule in rules} == {
+        ("kueue.x-k8s.io", "ClusterQueue"),
+        ("kueue.x-k8s.io", "Cohort"),
+    }
+    assert all(set(rule["jsonPointers"]) == FIELDS for rule in rules)
+    assert "RespectIgnoreDifferences=true" in SNIPPETS["ignoreDifferences"]["spec"]["syncPolicy"]["syncOptions"]
+
+
+def test_flux_ignores_the_three_fields() -> None:
+    """Its targets are regular expressions."""
+    (rule,) = SNIPPETS["driftIgnoreRules"]["spec"]["driftIgnoreRules"]
+    assert set(rule["paths"]) == FIELDS
+    assert all(re.fullmatch(rule["target"]["kind"], kind) for kind in ("ClusterQueue", "Cohort"))
+    assert rule["target"]["group"] == "kueue.x-k8s.io"
+
+
+def test_the_admins_own_kustomization_names_the_image_and_changes_a_setting(tmp_path: Path) -> None:
+    """The page's file with the page's patch, beside `manifests/`."""
+    shutil.copytree(MANIFESTS, tmp_path / "manifests")
+    (file,) = re.findall(r"^cat > (\S+) <<'EOF'\n(.*?)^EOF$", PAGE, re.MULTILINE | re.DOTALL)
+    path = tmp_path / file[0]
+    path.parent.mkdir()
+    path.write_text(file[1] + yaml.safe_dump(SNIPPETS["patches"]))
+    (deployment,) = of_kind(build(path.parent), "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"REGISTRY/kueue-dqo:{__version__}"
+    assert f"-t {container['image']} ." in PAGE
+    assert {each["name"]: each.get("value") for each in container["env"]} == {
+        "DQO_ENFORCEMENT": "observe",
+        "DQO_NAMESPACE": None,
+        "DQO_IDENTITY": None,
+        "DQO_WRITE_QPS": "20",
+    }
