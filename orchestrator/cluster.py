@@ -19,6 +19,7 @@ import structlog
 from kueue_dqo.api import dqo, kueue
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import KUEUE_GROUP, ObjectKey
+from kueue_dqo.api.quotas import EffectiveQuotas
 from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
@@ -105,6 +106,8 @@ class Cluster:
         self.observer = Observer()
         self.views: dict[ObjectKey, tuple[Held, View]] = {}
         self._writing_ourselves = False
+        self._expected: dict[ObjectKey, object] = {}
+        """Writes of ours that are under way: the watch may show them before their answer comes."""
         self._automated: dict[str, str] = {}
 
         def cache(resource: Resource, decode: Callable[[bytes], T], changed: Any, field_selector: str = "") -> Cache[T]:
@@ -229,6 +232,25 @@ class Cluster:
         self._orchestrators.put(await self._client.get(DYNAMIC_QUOTA_ORCHESTRATORS.path(name)))
 
     @contextmanager
+    def expecting(self, key: ObjectKey, quotas: EffectiveQuotas) -> Iterator[None]:
+        """While a write of these quotas is under way, their appearance is no news."""
+        self._expected[key] = quotas
+        try:
+            yield
+        finally:
+            del self._expected[key]
+
+    @contextmanager
+    def expecting_status(self, name: str, status: dqo.DynamicQuotaOrchestratorStatus) -> Iterator[None]:
+        """The same for an orchestrator's status."""
+        key = ObjectKey(dqo.DYNAMIC_QUOTA_ORCHESTRATOR, name)
+        self._expected[key] = status
+        try:
+            yield
+        finally:
+            del self._expected[key]
+
+    @contextmanager
     def _ourselves(self) -> Iterator[None]:
         self._writing_ourselves = True
         try:
@@ -269,10 +291,25 @@ class Cluster:
         now = self.views[key][1] if new is not None else None
         if seen == now:
             return
+        if self._writing_ourselves or self._is_echo(key, new, seen, now):
+            return
         held = new if new is not None else (before[0] if before is not None else None)
-        if not self._writing_ourselves:
-            self.observer.quotas_changed(held, seen, now)
-        self._changed()
+        self.observer.quotas_changed(held, seen, now)
+        self._notify()
+
+    def _is_echo(self, key: ObjectKey, held: Held | None, before: View | None, now: View | None) -> bool:
+        """Whether it is just what a write of ours that is under way makes of the object."""
+        quotas, mode = self._expected.get(key), self.mode
+        if not isinstance(quotas, EffectiveQuotas) or mode is None or held is None or before is None or now is None:
+            return False
+        was, is_now = before.member, now.member
+        same = (was.uid, was.parent, was.declared, was.problem) == (
+            is_now.uid,
+            is_now.parent,
+            is_now.declared,
+            is_now.problem,
+        )
+        return same and mode.road.holds(held.node, now, quotas)
 
     def _provider_changed(self, name: str, old: dqo.CapacityProvider | None, new: dqo.CapacityProvider | None) -> None:
         del name
@@ -281,10 +318,18 @@ class Cluster:
 
     def _orchestrator_changed(self, name: str, old: HeldOrchestrator | None, new: HeldOrchestrator | None) -> None:
         self.observer.orchestrator_changed(name, new)
-        if _essence(old.orchestrator if old else None) != _essence(new.orchestrator if new else None) or (
-            (old.problem if old else None) != (new.problem if new else None)
-        ):
+        before, now = (old.orchestrator if old else None), (new.orchestrator if new else None)
+        is_same = _essence(before) == _essence(now) and (old.problem if old else None) == (new.problem if new else None)
+        if not is_same and not self._is_status_echo(name, before, now):
             self._changed()
+
+    def _is_status_echo(
+        self, name: str, before: dqo.DynamicQuotaOrchestrator | None, now: dqo.DynamicQuotaOrchestrator | None
+    ) -> bool:
+        status = self._expected.get(ObjectKey(dqo.DYNAMIC_QUOTA_ORCHESTRATOR, name))
+        if status is None or before is None or now is None or now.status != status:
+            return False
+        return _essence(msgspec.structs.replace(before, status=now.status)) == _essence(now)
 
     def _checks_changed(self, name: str, old: object, new: object) -> None:
         del name, old, new

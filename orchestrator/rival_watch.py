@@ -77,7 +77,7 @@ class RivalWatch(Observer):
         if mode is None or not mode.writes or old is None:
             return
         managed_fields = held.node.metadata.managed_fields
-        if mode.road is Road.SPEC and new.is_reverted and old.member.in_force != new.member.in_force:
+        if mode.road is Road.SPEC and _is_undone(old, new):
             self._note(held, Road.SPEC, writer_of_spec(managed_fields, FIELD_MANAGER))
         elif mode.road is Road.STATUS and old.applied is not None and new.applied is None:
             self._note(held, Road.STATUS, writer_of_status(managed_fields, FIELD_MANAGER))
@@ -115,3 +115,11 @@ class RivalWatch(Observer):
                 f"{manager} has undone our quotas {stopped.times} times in ten minutes, so it is left alone for "
                 f"ten minutes: {stopped.way_out}",
             )
+
+
+def _is_undone(old: View, new: View) -> bool:
+    """Whether the spec went back to what was declared; with both annotations, or without where all was replaced."""
+    if old.member.in_force == new.member.in_force:
+        return False
+    is_replaced = old.applied is not None and new.applied is None and new.member.in_force == old.member.declared
+    return new.is_reverted or is_replaced

@@ -95,8 +95,9 @@ class StatusWriter:
         wanted: dqo.DynamicQuotaOrchestratorStatus,
     ) -> None:
         path = DYNAMIC_QUOTA_ORCHESTRATORS.path(held.name, subresource="status")
-        raw = await self._client.json_patch(path, patch_of(held, wanted), field_manager=FIELD_MANAGER)
-        self._cluster.put_orchestrator(raw)
+        with self._cluster.expecting_status(held.name, wanted):
+            raw = await self._client.json_patch(path, patch_of(held, wanted), field_manager=FIELD_MANAGER)
+            self._cluster.put_orchestrator(raw)
         self._metrics.status_writes.inc()
         for condition in transitions(present.conditions, wanted.conditions):
             self._tell(held, condition)

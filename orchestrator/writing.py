@@ -97,7 +97,8 @@ class QuotaWriter:
                     # Built at once, while nothing has changed since the snapshot: it compares what that saw.
                     held, view = self._cluster.views[write.key]
                     operations = road.patch(held, view, write.quotas)
-                    task = asyncio.create_task(self._send(write.key, operations, road), name=f"write {write.key}")
+                    sending = self._send(write, operations, road, view)
+                    task = asyncio.create_task(sending, name=f"write {write.key}")
                     under_way[task] = (transition, write, self._clock.monotonic())
                 if not under_way:
                     return report
@@ -117,17 +118,20 @@ class QuotaWriter:
             report.was_interrupted = True
         return report.was_interrupted or failures_in_a_row >= _FAILURES_IN_A_ROW or report.retry_after > 0
 
-    async def _send(self, key: ObjectKey, operations: list[Operation], road: Road) -> ApiError | None:
+    async def _send(self, write: Write, operations: list[Operation], road: Road, before: View) -> ApiError | None:
+        key = write.key
         path = QUOTA_RESOURCES[key.kind].path(key.name, subresource=road.subresource)
-        try:
-            raw = await self._client.json_patch(path, operations, field_manager=FIELD_MANAGER, timeout=WRITE_TIMEOUT)
-        except ApiError as error:
-            return error
-        before = self._cluster.views.get(key)
-        self._cluster.put_quotas(key.kind, raw)
+        with self._cluster.expecting(key, write.quotas):
+            try:
+                raw = await self._client.json_patch(
+                    path, operations, field_manager=FIELD_MANAGER, timeout=WRITE_TIMEOUT
+                )
+            except ApiError as error:
+                return error
+            self._cluster.put_quotas(key.kind, raw)
         after = self._cluster.views.get(key)
-        if before is not None and after is not None:
-            self._on_landed(before[1], *after)
+        if after is not None:
+            self._on_landed(before, *after)
         return None
 
     def _take(self, error: ApiError | None, transition: Transition, write: Write, sent: float, report: Report) -> None:

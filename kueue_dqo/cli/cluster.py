@@ -75,7 +75,7 @@ def what_became_of(error: ApiError) -> str:
 
 
 class _Page(msgspec.Struct):
-    items: list[msgspec.Raw]
+    items: list[msgspec.Raw] | None = None
 
 
 async def listed(client: Client, resource: Resource) -> list[msgspec.Raw] | None:
@@ -84,7 +84,7 @@ async def listed(client: Client, resource: Resource) -> list[msgspec.Raw] | None
         found: list[msgspec.Raw] = []
         try:
             async for page in client.pages(resource.path()):
-                found += msgspec.json.decode(page, type=_Page).items
+                found += msgspec.json.decode(page, type=_Page).items or ()
         except NotFound:
             return None
         except Gone:

@@ -114,14 +114,6 @@ def start_manager(plane: ControlPlane, *, configuration: dict[str, Any] | None =
     return server
 
 
-def remove_webhooks(plane: ControlPlane) -> None:
-    """After the manager has ended: without it, every write that a webhook is asked about fails."""
-    for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
-        path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
-        for each in plane.admin.items(path):
-            plane.admin.delete(f"{path}/{each['metadata']['name']}")
-
-
 def read(file: Path) -> list[dict[str, Any]]:
     """The objects of a YAML file."""
     return [document for document in yaml.safe_load_all(file.read_text()) if document]

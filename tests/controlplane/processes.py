@@ -108,7 +108,7 @@ class Server:
     @property
     def pid(self) -> int:
         """Its process id; raises ServerFailed where it does not run."""
-        if self._process is None:
+        if self._process is None or not self.is_running:
             raise ServerFailed(f"{self.name} is not running")
         return self._process.pid
 
@@ -124,8 +124,9 @@ class Server:
 
     def launch(self) -> None:
         """Starts it, and does not wait."""
-        if self._process is not None:
-            raise ServerFailed(f"{self.name} is running already, as process {self._process.pid}")
+        if self.is_running:
+            raise ServerFailed(f"{self.name} is running already, as process {self.pid}")
+        self._forget()
         with self.log.open("ab") as log:
             # A session of its own: Ctrl-C reaches only the process that started it, which then ends all in order.
             self._process = subprocess.Popen(
@@ -182,7 +183,7 @@ class Server:
         )
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process is None:
+        if self._process is None or not self.is_running:
             raise ServerFailed(f"{self.name} is not running: it cannot get {number.name}")
         self._process.send_signal(number)
 

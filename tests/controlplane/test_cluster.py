@@ -15,17 +15,21 @@ from tests.controlplane.kueue import ROOT
 
 def test_a_cluster_can_be_used_until_it_is_interrupted(tmp_path: Path) -> None:
     """With the printed kubeconfig; the example is there. Afterwards the folder is gone, and the exit code is 0."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.controlplane", "cluster"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=(tmp_path / "stderr").open("wb"),
-        text=True,
-    ) as process:
+    errors = tmp_path / "stderr"
+    with (
+        errors.open("wb") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.controlplane", "cluster"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
-            assert line.startswith("export KUBECONFIG="), (tmp_path / "stderr").read_text()
+            assert line.startswith("export KUBECONFIG="), errors.read_text()
             kubeconfig = Path(shlex.split(line)[1].partition("=")[2])
             config = json.loads(kubeconfig.read_text())
             server, token = config["clusters"][0]["cluster"]["server"], config["users"][0]["user"]["token"]
@@ -35,5 +39,5 @@ def test_a_cluster_can_be_used_until_it_is_interrupted(tmp_path: Path) -> None:
             client.close()
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait() == 0, (tmp_path / "stderr").read_text()
+        assert process.wait() == 0, errors.read_text()
     assert not kubeconfig.parent.exists()

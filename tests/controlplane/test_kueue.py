@@ -23,6 +23,28 @@ LOCAL_QUEUE = {
 }
 REFERENCE = {"apiGroup": "kueue.x-k8s.io", "kind": "DynamicQuotaOrchestrator", "name": "platform"}
 
+NOBODY = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "nobody-there"},
+    "webhooks": [
+        {
+            "name": "nobody.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [
+                {
+                    "apiGroups": ["kueue.x-k8s.io"],
+                    "apiVersions": ["*"],
+                    "operations": ["UPDATE"],
+                    "resources": ["*"],
+                }
+            ],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }
+    ],
+}
+
 
 def _groups(cpu: str, **limits: str) -> list[dict[str, Any]]:
     quota = {"name": "cpu", "nominalQuota": cpu, **limits}
@@ -135,6 +157,7 @@ def test_one_test_finds_nothing_of_another(shared_plane: ControlPlane, plane: Co
     }
     plane.admin.apply(FLAVOR, held, LOCAL_QUEUE, account)
     plane.admin.create(_workload("first", "8"))
+    plane.admin.create(NOBODY)
     remove_objects(shared_plane)
     for path in (QUEUE_PATH, f"{WORKLOADS}/first", plane.admin.path_of(account)):
         with pytest.raises(Refused, match="not found"):

@@ -154,7 +154,8 @@ def test_help_of_plan_lists_every_option_value_and_exit_code(option: str) -> Non
     text = " ".join(finished.out.split())
     for part in (
         *("Usage: dqo plan [OPTIONS] [PATH]...", "-f, --filename PATH", "- for standard input", "May be repeated"),
-        *("-o, --output [table|json|yaml]", "[default: table]", "--road [status|spec]", "[default: (status; of a cluster"),
+        *("-o, --output [table|json|yaml]", "[default: table]"),
+        *("--road [status|spec]", "[default: (status; of a cluster, its own)]"),
         *(
             "--detailed-exitcode",
             "Exit with 2 when something would change, 3 when",

@@ -38,7 +38,7 @@ class Daemon:
         """Status code and body of its own HTTP server."""
         return _get(self.port, path)
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         """The sum of a metric's samples that carry these labels; 0 for none."""
         families = text_string_to_metric_families(self.get("/metrics")[1])
         return sum(
@@ -106,6 +106,7 @@ def start_orchestrator(
     }
     command = ["env", *(f"{key}={value}" for key, value in values.items()), str(DQO), *container["args"]]
     process = plane.new_server(name, command, ready=lambda: _is_ready(port))
+    process.log.unlink(missing_ok=True)  # of an earlier one
     process.launch()
     if wait:
         process.wait_ready()

@@ -39,6 +39,9 @@ class Key(NamedTuple):
     kind: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
 
 class Version(NamedTuple):
     """An object as one write has left it, None where it was deleted; `number` is its resourceVersion."""

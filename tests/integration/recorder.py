@@ -130,7 +130,7 @@ def _untrue(version: Version, promise: _Promise, nodes: Mapping[Key, _Node]) -> 
 
 
 def _title(version: Version) -> str:
-    return f"version {version.number}: {version.key.kind} {version.key.name}"
+    return f"version {version.number}: {version.key}"
 
 
 def _sums(promise: _Promise, nodes: Mapping[Key, _Node]) -> Amounts:

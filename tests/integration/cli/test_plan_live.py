@@ -146,6 +146,7 @@ def test_the_kubeconfigs_of_the_environment_are_used(
     plane: ControlPlane, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DQO_KUBECONFIG before KUBECONFIG, as --kubeconfig is with kubectl."""
+    monkeypatch.delenv("DQO_KUBECONFIG", raising=False)
     monkeypatch.setenv("KUBECONFIG", str(plane.kubeconfig()))
     assert run(["plan"]) == 0
     monkeypatch.setenv("DQO_KUBECONFIG", "/nowhere")
@@ -185,10 +186,12 @@ def test_a_kubeconfig_that_is_set_goes_before_the_service_account_of_a_pod(
     account.mkdir()
     (account / "token").write_text("none")
     (account / "ca.crt").write_bytes(plane.ca.read_bytes())
+    assert find_connection.__kwdefaults__ is not None
     monkeypatch.setitem(find_connection.__kwdefaults__, "service_account", account)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "9")
-    monkeypatch.delenv("KUBECONFIG", raising=False)
+    for name in ("KUBECONFIG", "DQO_KUBECONFIG"):
+        monkeypatch.delenv(name, raising=False)
     assert run(["plan"]) == 1
     assert "the cluster cannot be reached" in capsys.readouterr().err
     monkeypatch.setenv("KUBECONFIG", str(plane.kubeconfig()))

@@ -78,6 +78,10 @@ class Teams:
             "default/memory": self._memory * shares * _GIB * NANOS,
         }
 
+    def present(self, name: str) -> tuple[tuple[str, int], ...]:
+        """What a queue has in force, by pair, in nanos."""
+        return tuple(sorted(nominal(self.plane.admin.get(f"{QUEUES}/{name}")).items()))
+
     def moved(self) -> int:
         """How many queues have their new quotas already."""
         return sum(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
+from tests.integration.daemons import Daemon
 from tests.integration.objects import condition, cores, queue, wait_for_condition, wait_for_quotas
 from tests.integration.orchestrator.spec_road.scenes import (
     OF_A,
@@ -59,6 +60,13 @@ RIVALS = [
 ]
 
 
+def _wait_counted(daemon: Daemon, manager: str, times: int) -> None:
+    def is_counted() -> bool:
+        return daemon.metric(REVERTS, kind="ClusterQueue", name="team-a", manager=manager) == times
+
+    eventually(is_counted, f"{times} reverts by {manager} are counted")
+
+
 @pytest.mark.parametrize(("undo", "manager"), RIVALS)
 def test_whoever_undoes_quotas_is_named_and_after_the_third_time_left_alone_with_the_object(
     undo: Callable[[ControlPlane], None], manager: str, teams: ControlPlane
@@ -68,15 +76,12 @@ def test_whoever_undoes_quotas_is_named_and_after_the_third_time_left_alone_with
     daemon = start_adopted(teams)
     for times in (1, 2, 3):
         undo(teams)
-        eventually(
-            lambda times=times: daemon.metric(REVERTS, name="team-a", manager=manager) == times,  # type: ignore[misc]  # mypy infers no type for a default
-            f"revert {times} is counted",
-        )
+        _wait_counted(daemon, manager, times)
         if times < 3:
             wait_for_quotas(teams, team_a=6)
     message = wait_for_message(teams, "EffectiveQuotasConflict", "ClusterQueue/team-a")
     assert f"{manager} has undone our quotas 3 times in ten minutes" in message
-    assert "make that manager ignore the field" in message
+    assert "make it ignore spec.resourceGroups" in message
     assert wait_told(teams, "QuotasReverted", "team-a") == f"{manager} has undone the quotas that {OURS} wrote"
     assert "left alone for ten minutes" in wait_told(teams, "QuotasLeftAlone", "team-a")
     assert [each["manager"] for each in daemon.logs("quotas were undone")] == [manager] * 3

@@ -192,6 +192,8 @@ async def test_a_plugin_is_run_again_when_its_token_has_expired(tmp_path: Path, 
     connection = await connection_of(tmp_path, config("http://k:1", plugin(tmp_path, PRINTS.replace("STATUS", status))))
     await connection.credentials.header()
     assert await connection.credentials.header() == f"Bearer {runs}"
+    connection.credentials.reject()
+    assert await connection.credentials.header() == f"Bearer {runs + 1}"
 
 
 @pytest.mark.usefixtures("at_any_time")

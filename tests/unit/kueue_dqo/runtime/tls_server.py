@@ -20,7 +20,7 @@ class Authority:
 
     def __init__(self, folder: Path) -> None:
         if not shutil.which("openssl"):
-            pytest.skip("openssl is not installed")
+            pytest.fail("openssl is not installed: it makes the certificates of these tests")
         self._folder = folder
         self.certificate = folder / "ca.crt"
         # Of version 1 and without any extension, as old clusters have them: Go's TLS takes it.
