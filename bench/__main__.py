@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import convergence, failover, memory, plan, split, startup
+from bench import convergence, failover, memory, plan, preemption, split, startup
 from bench.measure import print_load, print_machine
 
 FIGURES = {
@@ -14,6 +14,7 @@ FIGURES = {
     "convergence": convergence.measure,
     "memory": memory.measure,
     "failover": failover.measure,
+    "preemption": preemption.measure,
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from tests.controlplane import binaries, cluster, golang
-from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import ServerFailed
 
 
@@ -19,17 +18,13 @@ def main() -> int:
                 return 0
             case ["cluster"]:
                 binaries.find_all()
-                return cluster.run(start_daemons, binaries.say_on_stderr)
+                return cluster.run(binaries.say_on_stderr)
             case _:
                 binaries.say_on_stderr("usage: python -m tests.controlplane build | cluster")
                 return 2
     except (golang.BuildFailed, binaries.MissingProgram, ServerFailed) as error:
         binaries.say_on_stderr(str(error))
         return 1
-
-
-def start_daemons(plane: ControlPlane) -> None:
-    """Where this project's daemons are started, once there are some."""
 
 
 if __name__ == "__main__":

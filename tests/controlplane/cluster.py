@@ -16,12 +16,25 @@ from tests.controlplane.processes import Server
 
 EXAMPLE: Final = kueue.ROOT / "examples" / "01-two-teams-one-pool"
 
+_TRY: Final = """
+
+# Watch the quotas of two teams, declared as 10 and 20 cpu:
+kubectl get clusterqueues -w -o custom-columns='QUEUE:.metadata.name,CPU:..nominalQuota'
+
+# In a third shell, say what there is (for the provider whose daemon does not run here), and change it:
+.venv/bin/dqo capacity set batch-nodes batch/cpu=48 batch/memory=192Gi --force
+.venv/bin/dqo capacity set batch-nodes batch/cpu=30 --force
+.venv/bin/dqo plan
+kubectl get capacityproviders,dynamicquotaorchestrators
+kubectl get events -n default
+"""
+
 StartDaemons = Callable[[ControlPlane], None]
 """Starts this project's daemons as servers of the control plane (`new_server`), so that they end with it."""
 
 
-def run(start_daemons: StartDaemons, say: Say, *, example: Path = EXAMPLE) -> int:
-    """Starts everything, says how to reach it, and ends all on SIGINT, SIGTERM, or when a server ends by itself.
+def run(say: Say, *start_daemons: StartDaemons, example: Path = EXAMPLE) -> int:
+    """Starts everything, the daemons last, says how to reach it, and ends all on Ctrl-C or when a server ends.
 
     Returns the exit code. Raises what the start raises, after it has ended what was started.
     """
@@ -35,10 +48,12 @@ def run(start_daemons: StartDaemons, say: Say, *, example: Path = EXAMPLE) -> in
             apply_folder(plane, example)
             say("starting Kueue's scheduler")
             kueue.start_minimal(plane)
-            start_daemons(plane)
+            for start in start_daemons:
+                start(plane)
             say(f"logs are in {plane.folder}")
             say("ready; Ctrl-C ends everything. In another shell:\n")
-            print(f"export KUBECONFIG={shlex.quote(str(plane.kubeconfig()))}\n", flush=True)  # noqa: T201  # to be copied
+            # To be copied.
+            print(f"export KUBECONFIG={shlex.quote(str(plane.kubeconfig()))}{_TRY}", flush=True)  # noqa: T201
             ended = wait_for_an_end(plane.servers)
             say(f"{ended.name} has ended by itself, so everything else is ended\n{ended.tail()}")
             return 1

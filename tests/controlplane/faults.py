@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import aiohttp
+import yarl
 from aiohttp import web
 
 from tests.controlplane.plane import ControlPlane
@@ -211,7 +212,7 @@ class FaultProxy:
         try:
             async with self._session.request(
                 request.method,
-                f"{self._target}{request.raw_path}",
+                yarl.URL(f"{self._target}{request.raw_path}", encoded=True),
                 headers=_passed_on(request.headers),
                 data=await request.read() or None,
                 allow_redirects=False,

@@ -14,7 +14,7 @@ import yaml
 from tests.controlplane import binaries
 from tests.controlplane.admin import JSON_PATCH, Refused
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.processes import LOOPBACK, Server, eventually, free_port
+from tests.controlplane.processes import LOOPBACK, Server, eventually, free_port, http_status
 
 ROOT: Final = Path(__file__).parents[2]
 OUR_CRDS: Final = ROOT / "manifests" / "crds"
@@ -69,10 +69,11 @@ def start_minimal(plane: ControlPlane, *, version: str = V019) -> Server:
     """Kueue's core controllers and its scheduler, without webhooks and without jobs: it admits Workloads."""
     program = binaries.find(_MINIMAL[version])
     command = [program, "-kubeconfig", plane.kubeconfig(), "-zap-log-level=info"]
-    name = f"minimalkueue-{version}"
-    log = plane.folder / f"{name}.log"
-    log.unlink(missing_ok=True)  # of an earlier one
-    server = plane.new_server(name, command, ready=lambda: "Starting workers" in log.read_text(errors="replace"))
+
+    def is_ready() -> bool:
+        return "Starting workers" in server.printed()
+
+    server: Server = plane.new_server(f"minimalkueue-{version}", command, ready=is_ready)
     server.start()
     return server
 
@@ -105,7 +106,8 @@ def start_manager(plane: ControlPlane, *, configuration: dict[str, Any] | None =
     file.write_text(yaml.safe_dump(settings))
 
     def is_ready() -> bool:
-        return _answers(health, "/readyz") and _answers(hooks, "/", ssl.create_default_context(cafile=str(plane.ca)))
+        serves_webhooks = http_status(hooks, "/", ssl.create_default_context(cafile=str(plane.ca))) is not None
+        return serves_webhooks and http_status(health, "/readyz") == http.client.OK
 
     command = [binaries.find(binaries.KUEUE), f"--config={file}", f"--kubeconfig={plane.kubeconfig()}"]
     server = plane.new_server("kueue", command, ready=is_ready, folder=plane.folder)
@@ -165,24 +167,6 @@ def _is_served(plane: ControlPlane, path: str) -> bool:
             raise
         return False
     return True
-
-
-def _answers(port: int, path: str, tls: ssl.SSLContext | None = None) -> bool:
-    """Whether a server gives an answer at all; for the health endpoint, a good one."""
-    connection = (
-        http.client.HTTPSConnection(LOOPBACK, port, context=tls, timeout=5)
-        if tls
-        else http.client.HTTPConnection(LOOPBACK, port, timeout=5)
-    )
-    try:
-        connection.request("GET", path)
-        status = connection.getresponse().status
-    except (OSError, http.client.HTTPException):  # not there yet
-        return False
-    else:
-        return tls is not None or status == http.client.OK
-    finally:
-        connection.close()
 
 
 def _base64(path: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 from tests.controlplane import binaries
 from tests.controlplane.admin import Admin
-from tests.controlplane.processes import LOOPBACK, Guard, Server, free_port
+from tests.controlplane.processes import LOOPBACK, Guard, Server, free_port, http_status
 
 ADMIN: Final = "admin"
 _AUDIT_POLICY: Final = {
@@ -40,11 +40,11 @@ class ControlPlane:
         self, folder: Path | None = None, say: binaries.Say = binaries.say_on_stderr, *, audit: bool = False
     ) -> None:
         """`folder` keeps the logs after the end; without it, everything is removed. `audit`: see `requests`."""
+        etcd, api_server = (binaries.find(program, say) for program in (binaries.ETCD, binaries.KUBE_APISERVER))
         self._clients: list[Admin] = []
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kueue-dqo-controlplane-"))
         self.servers: list[Server] = []
-        self._say = say
         self._audit = audit
         self._guard = Guard()
         self._admin_token = secrets.token_hex()
@@ -52,12 +52,8 @@ class ControlPlane:
         self._api_port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
         self.url = f"https://{LOOPBACK}:{self._api_port}"
         self.etcd_url = f"http://{LOOPBACK}:{self._etcd_port}"
-        try:
-            self.etcd = self._etcd()
-            self.api_server = self._api_server()
-        except BaseException:
-            self._guard.close()
-            raise
+        self.etcd = self._etcd(etcd)
+        self.api_server = self._api_server(api_server)
 
     def __enter__(self) -> Self:
         try:
@@ -107,9 +103,10 @@ class ControlPlane:
     def is_ready(self) -> bool:
         """Whether the API server says so."""
         try:
-            return self._ask("/readyz", self._api_port, ssl.create_default_context(cafile=str(self.ca)))
-        except (OSError, http.client.HTTPException):  # not there yet
+            tls = ssl.create_default_context(cafile=str(self.ca))
+        except OSError:  # the server has yet to make the file, or to end it
             return False
+        return http_status(self._api_port, "/readyz", tls) == http.client.OK
 
     def kubeconfig(self, *, server: str | None = None) -> Path:
         """A kubeconfig file of the administrator (group system:masters); with `server`, for a proxy at that URL."""
@@ -176,17 +173,14 @@ class ControlPlane:
         path.write_text(json.dumps(config, indent=2))
         return path
 
-    def _etcd(self) -> Server:
+    def _etcd(self, program: Path) -> Server:
         client, peer = f"http://{LOOPBACK}:{self._etcd_port}", f"http://{LOOPBACK}:{self._peer_port}"
 
         def is_ready() -> bool:
-            try:
-                return self._ask("/readyz", self._etcd_port)
-            except (OSError, http.client.HTTPException):  # not there yet
-                return False
+            return http_status(self._etcd_port, "/readyz") == http.client.OK
 
         command = [
-            binaries.find(binaries.ETCD, self._say),
+            program,
             *("--data-dir", self.folder / "data" / "etcd"),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
             *(
@@ -201,14 +195,14 @@ class ControlPlane:
         ]
         return self.new_server("etcd", command, ready=is_ready)
 
-    def _api_server(self) -> Server:
+    def _api_server(self, program: Path) -> Server:
         self._certificates.mkdir(parents=True)
         tokens = self.folder / "tokens.csv"
         tokens.touch(mode=0o600)
         tokens.write_text(f"{self._admin_token},{ADMIN},{ADMIN},system:masters\n")
         # The server makes its certificate before it reads the keys for tokens: one key serves both.
         command = [
-            binaries.find(binaries.KUBE_APISERVER, self._say),
+            program,
             f"--etcd-servers=http://{LOOPBACK}:{self._etcd_port}",
             f"--bind-address={LOOPBACK}",
             f"--advertise-address={LOOPBACK}",
@@ -231,16 +225,3 @@ class ControlPlane:
         policy.write_text(json.dumps(_AUDIT_POLICY))
         self._audit_log.touch()
         return [f"--audit-policy-file={policy}", f"--audit-log-path={self._audit_log}"]
-
-    @staticmethod
-    def _ask(path: str, port: int, tls: ssl.SSLContext | None = None) -> bool:
-        connection = (
-            http.client.HTTPSConnection(LOOPBACK, port, context=tls, timeout=5)
-            if tls
-            else http.client.HTTPConnection(LOOPBACK, port, timeout=5)
-        )
-        try:
-            connection.request("GET", path)
-            return connection.getresponse().status == http.client.OK
-        finally:
-            connection.close()

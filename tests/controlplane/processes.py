@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ READY_WITHIN: Final = 120.0
 """Seconds. Far more than any server takes, so that only one that hangs fails by it."""
 ENDS_WITHIN: Final = 30.0
 """Seconds between SIGTERM and SIGKILL."""
+_ANSWERS_WITHIN: Final = 5.0
 _POLL: Final = 0.05
 _LONGEST_LINE: Final = 300
 _FIRST_PORT, _LAST_PORT = 20_000, 32_000  # below the range from which systems take the ports of outgoing connections
@@ -46,6 +49,22 @@ def eventually(holds: Callable[[], bool], what: str, *, within: float = READY_WI
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not so within {within:g} s")
         time.sleep(_POLL)
+
+
+def http_status(port: int, path: str, tls: ssl.SSLContext | None = None) -> int | None:
+    """The status of a GET on a loopback port, by HTTPS where there is a context; None where nobody answers."""
+    connection = (
+        http.client.HTTPSConnection(LOOPBACK, port, context=tls, timeout=_ANSWERS_WITHIN)
+        if tls
+        else http.client.HTTPConnection(LOOPBACK, port, timeout=_ANSWERS_WITHIN)
+    )
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):  # not there yet, or no longer
+        return None
+    finally:
+        connection.close()
 
 
 class Guard:
@@ -103,6 +122,7 @@ class Server:
         self._ready = ready
         self._guard = guard
         self._folder = folder
+        self._printed_from = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -128,6 +148,7 @@ class Server:
             raise ServerFailed(f"{self.name} is running already, as process {self.pid}")
         self._forget()
         with self.log.open("ab") as log:
+            self._printed_from = log.tell()
             # A session of its own: Ctrl-C reaches only the process that started it, which then ends all in order.
             self._process = subprocess.Popen(
                 self._command,
@@ -174,6 +195,12 @@ class Server:
     def resume(self) -> None:
         """Ends a pause."""
         self._signal(signal.SIGCONT)
+
+    def printed(self) -> str:
+        """What it has printed since it was last started."""
+        with self.log.open("rb") as log:
+            log.seek(self._printed_from)
+            return log.read().decode(errors="replace")
 
     def tail(self, lines: int = 30) -> str:
         """The end of its log, under a line that names the file."""

@@ -78,7 +78,7 @@ def _orchestrator(raw: msgspec.Raw) -> dqo.DynamicQuotaOrchestrator:
 
 async def _refuse_other_versions(client: Client, resource: Resource) -> None:
     others = await other_versions(client, resource)
-    if not others and False:
+    if others:
         msg = (
             f"the cluster has {resource.plural} in {', '.join(others)}, not in {resource.version}, which is what this "
             "version of dqo reads: use the version of dqo that goes with it"

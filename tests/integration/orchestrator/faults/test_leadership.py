@@ -15,6 +15,7 @@ from tests.integration.proxies import Proxy
 _PATCH: Final = frozenset({"patch"})
 _SLOWLY: Final = {**QUICK_ELECTION, "DQO_CONCURRENCY": "2"}
 _IS_LEADER: Final = "leader_election_master_status"
+_IS_WORKING: Final = "controller_runtime_active_workers"
 
 
 @pytest.fixture
@@ -70,6 +71,7 @@ def test_the_lease_is_stolen(teams: Teams, replicas: dict[str, Daemon]) -> None:
     _begin_transition(teams)
     _hold(teams, "thief")
     eventually(lambda: not any(each.metric(_IS_LEADER) for each in replicas.values()), "nobody leads")
+    eventually(lambda: not replicas[leader].metric(_IS_WORKING), "what was under way has ended")
     assert replicas[leader].logs("leader election lost")
     written = teams.check().quota_writes
     for turn in range(30):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from kueue_dqo.api.quantity import NANOS
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
 from tests.integration.objects import (
     GROUP,
-    ORCHESTRATORS,
     QUEUES,
     cohort,
     condition,
-    nominal,
     orchestrator,
+    queue,
     wait_for_condition,
     wait_for_quotas,
 )
@@ -119,23 +116,8 @@ def test_a_queue_that_comes_later_gets_its_share_and_its_writer(status_teams: Co
     start_orchestrator(plane, "status")
     capacity(plane, 48)
     wait_for_quotas(plane, road="status", team_a=16, team_b=32)
-    late = plane.admin.get(TEAM_B)
-    spec = {key: value for key, value in late["spec"].items() if key != "resourceGroups"}
-    plane.admin.create(
-        {
-            "apiVersion": late["apiVersion"],
-            "kind": late["kind"],
-            "metadata": {"name": "late"},
-            "spec": {**spec, "resourceGroups": late["spec"]["resourceGroups"]},
-        }
-    )
-
-    def is_shared() -> bool:
-        found = plane.admin.items(QUEUES)
-        return sorted(nominal(each, road="status")["default/cpu"] / NANOS for each in found) == [9.6, 19.2, 19.2]
-
-    eventually(is_shared, "all three have their shares")
+    plane.admin.apply(queue("late", {"default": {"cpu": 20}}, cohort="teams"))
+    wait_for_quotas(plane, road="status", team_a=9.6, team_b=19.2, late=19.2)
     found = effective(plane, f"{QUEUES}/late")
     assert found is not None
     assert found["orchestratorRef"] == REFERENCE
-    assert plane.admin.get(f"{ORCHESTRATORS}/dqo")["status"]["conditions"]

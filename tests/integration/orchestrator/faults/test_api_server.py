@@ -1,0 +1,72 @@
+"""The API server and etcd go away and come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import eventually
+from tests.integration.daemons import QUICK_ELECTION, start_orchestrator
+from tests.integration.orchestrator.faults.teams import SHARES, Memory, Teams, every, wait_for_holder
+
+
+@pytest.fixture
+def teams(fresh_plane: ControlPlane) -> Teams:
+    """On a control plane that may be hurt."""
+    return Teams(fresh_plane)
+
+
+def test_the_api_server_is_away_for_a_minute(teams: Teams) -> None:
+    """The daemon lives on, loses its term, and needs no restart: the first change afterwards is followed."""
+    daemon = start_orchestrator(teams.plane)
+    teams.follow(2, 2)
+    memory = Memory(daemon)
+    teams.plane.api_server.kill()
+    for _ in every(5, 13):
+        assert daemon.get("/healthz")[0] == 200
+        assert daemon.get("/readyz")[0] == 200  # it knows all that it needs, if no news
+    assert daemon.logs("leader election lost")
+    assert daemon.metric("leader_election_master_status") == 0
+    teams.plane.api_server.start()
+    teams.follow(5, 1)
+    teams.check()
+    assert memory.is_flat()
+    assert len(daemon.logs()) < 1000
+
+
+def test_the_api_server_is_killed_in_the_middle_of_a_transition(teams: Teams) -> None:
+    """Writes under way may have landed or not."""
+    start_orchestrator(teams.plane, environment={**QUICK_ELECTION, "DQO_WRITE_QPS": "4", "DQO_WRITE_BURST": "1"})
+    wait_for_holder(teams.plane, "orchestrator")
+    teams.follow(2, 2)
+    for cpu, memory in ((5, 1), (1, 5)):
+        teams.publish(cpu, memory)
+        eventually(lambda: 0 < teams.moved() < len(SHARES), "it is in the middle of a transition")
+        teams.plane.api_server.kill()
+        teams.plane.api_server.start()
+        teams.settle()
+    teams.check()
+
+
+def test_etcd_is_restarted(teams: Teams) -> None:
+    """In order and by force, in the middle of transitions; and it is frozen until writes have timed out."""
+    daemon = start_orchestrator(teams.plane, environment={"DQO_WRITE_QPS": "4", "DQO_WRITE_BURST": "1"})
+    teams.follow(2, 2)
+    etcd = teams.plane.etcd
+    teams.publish(5, 1)
+    eventually(lambda: 0 < teams.moved() < len(SHARES), "it is in the middle of a transition")
+    etcd.restart()
+    teams.settle()
+    teams.publish(1, 5)
+    eventually(lambda: 0 < teams.moved() < len(SHARES), "it is in the middle of a transition")
+    etcd.kill()
+    etcd.start()
+    teams.settle()
+    failed = daemon.metric("kueue_dqo_quota_writes_total", result="failed")
+    teams.publish(4, 4)
+    eventually(lambda: 0 < teams.moved() < len(SHARES), "it is in the middle of a transition")
+    etcd.pause()
+    eventually(lambda: daemon.metric("kueue_dqo_quota_writes_total", result="failed") > failed, "a write has failed")
+    etcd.resume()
+    teams.settle()
+    teams.check()

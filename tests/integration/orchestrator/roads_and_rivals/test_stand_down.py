@@ -1,0 +1,67 @@
+"""Kueue's own orchestrator at work beside ours: everything of ours stops, and says so."""
+
+from __future__ import annotations
+
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import eventually
+from tests.integration.daemons import start_orchestrator
+from tests.integration.objects import COHORTS, ORCHESTRATORS, QUEUES, orchestrator, wait_for_condition, wait_for_quotas
+from tests.integration.orchestrator.roads_and_rivals.scenes import (
+    DQO,
+    KUEUE,
+    as_kueue,
+    capacity,
+    drop_effective_quotas,
+    told,
+    versions,
+    wait_seen,
+    wait_told,
+    TEAM_B,
+)
+
+EVERYTHING = (QUEUES, COHORTS, ORCHESTRATORS)
+LOG = "Kueue's own orchestrator is at work, standing down"
+
+
+def test_kueues_manager_in_a_status_stops_every_write(teams: ControlPlane) -> None:
+    """On any orchestrator, even one that has nothing to do with the subtree. What it wrote before is history."""
+    teams.admin.apply(orchestrator("other", "pool"))
+    as_kueue(teams, name="other", reason="History")
+    daemon = start_orchestrator(teams)
+    capacity(teams, 48)
+    wait_for_quotas(teams, team_a=16, team_b=32)
+    wait_for_condition(teams, "True", "QuotasDistributed")
+    wait_for_condition(teams, "True", "Computed", "EffectiveCapacityComputed", name="other")
+    wait_seen(daemon, 48)
+    assert daemon.metric("kueue_dqo_standing_down") == 0
+    as_kueue(teams, name="other", reason="AtWork")
+    eventually(lambda: daemon.metric("kueue_dqo_standing_down") == 1, "it stands down")
+    before = versions(teams, *EVERYTHING)
+    capacity(teams, 300)
+    wait_seen(daemon, 300)
+    assert daemon.metric("kueue_dqo_quota_differences", orchestrator="dqo") == 2
+    teams.admin.patch(DQO, {"spec": {"capacityDiscovery": {"providers": [{"name": "gone"}]}}})
+    eventually(lambda: daemon.metric("kueue_dqo_quota_differences", orchestrator="dqo") == 0, "the change is seen")
+    del before[DQO]
+    assert before.items() <= versions(teams, *EVERYTHING).items()
+    managed = teams.admin.get(DQO)["metadata"]["managedFields"]
+    assert all(entry["time"] <= teams.admin.get(DQO)["metadata"]["managedFields"][-1]["time"] for entry in managed)
+    event = wait_told(teams, "StandingDown", "other")
+    assert event["type"] == "Warning"
+    assert "--enforcement=observe" in event["message"]
+    (line,) = daemon.logs(LOG)
+    assert (line["orchestrator"], line["level"]) == ("other", "warning")
+    assert told(teams, "StandingDown", "dqo") == []
+
+
+def test_kueue_that_updates_queues_is_no_reason_to_stand_down(status_teams: ControlPlane) -> None:
+    """Every Kueue does that; only orchestrators' statuses tell."""
+    daemon = start_orchestrator(status_teams, "status")
+    capacity(status_teams, 48)
+    wait_for_condition(status_teams, "True", "QuotasDistributed")
+    drop_effective_quotas(status_teams, TEAM_B)
+    status_teams.admin.patch(DQO, {"metadata": {"labels": {"by": "kueue"}}}, manager=KUEUE)
+    capacity(status_teams, 30)
+    wait_for_quotas(status_teams, road="status", team_a=10, team_b=20)
+    wait_seen(daemon, 30)
+    assert daemon.metric("kueue_dqo_standing_down") == 0
