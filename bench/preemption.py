@@ -86,7 +86,7 @@ async def _round(observer: Observer, order: Order, number: int, chance: random.R
     after = scene.quotas(after=True)
     await observer.until(lambda: observer.quotas == after, "the redistribution is through")
     await observer.until(lambda: _are_judged(observer, arrivals.keys()), "every arrival is judged")
-    return observer.seen
+    return observer.end()
 
 
 async def _arrive(client: Client, name: str, queue: str, cpu: int, delay: float) -> None:
@@ -130,11 +130,13 @@ def _print_scene(scene: Scene, window: float) -> None:
 
 def _print(scene: Scene, what: str, found: list[Seen]) -> None:
     preempted = sum(len(each.preempted) for each in found)
+    hit = sum(bool(each.preempted) for each in found)
     beyond = sum(each.used > scene.capacity for each in found)
     short = [1000 * each.short_seconds for each in found]
+    deepest = max(each.short_by for each in found)
     print(
-        f"  {what:<20} {len(found):>6}  {sum(bool(each.preempted) for each in found):>11} {beyond:>11}  {preempted:>9}  "
-        f"{statistics.median(short):.0f} ms, {max(short):.0f} ms, {max(each.short_by for each in found)} cpu"
+        f"  {what:<20} {len(found):>6}  {hit:>11} {beyond:>11}  {preempted:>9}  "
+        f"{statistics.median(short):.0f} ms, {max(short):.0f} ms, {deepest} cpu"
     )
     if what == _DAEMON:
         print(f"  {'':<20} aim: no preemption, no overcommit: {'MISSED' if preempted or beyond else 'reached'}")

@@ -25,6 +25,7 @@ SHIFTED: Final = 2
 _RUNNING: Final = (8, 7)
 """What runs in a queue that shrinks and in one that grows, in cpu; it fits before and after."""
 _PATIENCE: Final = 60.0
+_SILENCE: Final = 600.0
 
 
 class Scene:
@@ -119,16 +120,21 @@ class Observer:
         self.scene = scene
         self._changed = asyncio.Event()
         self._since = 0.0
+        self._seen = Seen()
         self.quotas: dict[str, int] = {}
         self.jobs: dict[str, Job] = {}
         self.distributed = ""
         """The status of the orchestrator's condition of that name."""
-        self.seen = Seen()
 
     def begin(self) -> None:
-        """A new round."""
-        self.seen = Seen()
+        """From here on it is a round."""
+        self._seen = Seen()
         self._since = time.perf_counter()
+
+    def end(self) -> Seen:
+        """What was seen of the round."""
+        seen, self._seen = self._seen, Seen()
+        return seen
 
     async def until(self, holds: Callable[[], bool], what: str) -> None:
         """Waits for a change after which it holds. Raises TimeoutError after a minute."""
@@ -148,14 +154,17 @@ class Observer:
             group.create_task(self._watch(DYNAMIC_QUOTA_ORCHESTRATORS.path(), self._orchestrator_changed))
 
     async def _watch(self, path: str, take: Callable[[str, Manifest], None]) -> None:
-        lines = self.client.lines(path, params={"watch": "true"}, inactivity=_PATIENCE * 10)
-        async with contextlib.aclosing(lines):
-            async for line in lines:
-                event = json.loads(line)
-                assert event["type"] in {"ADDED", "MODIFIED", "DELETED"}, event
-                take(event["type"], event["object"])
-                self._changed.set()
-        raise RuntimeError(f"the watch of {path} has ended")
+        params = {"watch": "true"}
+        while True:  # the server ends a watch that cannot keep up; the next one goes on where it ended
+            lines = self.client.lines(path, params=params, inactivity=_SILENCE)
+            async with contextlib.aclosing(lines):
+                async for line in lines:
+                    event = json.loads(line)
+                    if event["type"] not in {"ADDED", "MODIFIED", "DELETED"}:
+                        raise RuntimeError(f"the watch of {path} says {event}")
+                    params["resourceVersion"] = event["object"]["metadata"]["resourceVersion"]
+                    take(event["type"], event["object"])
+                    self._changed.set()
 
     def _queue_changed(self, kind: str, obj: Manifest) -> None:
         name = obj["metadata"]["name"]
@@ -164,14 +173,14 @@ class Observer:
         now = time.perf_counter()
         missing = self.scene.capacity - sum(self.quotas.values())
         if missing > 0 and len(self.quotas) == len(self.scene.queues):
-            self.seen.short_seconds += now - self._since
+            self._seen.short_seconds += now - self._since
         self._since = now
         (quota,) = obj["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
         self.quotas[name] = Quantity.of(quota["nominalQuota"]).nanos // NANOS
         if len(self.quotas) == len(self.scene.queues):
             promised = sum(self.quotas.values())
-            self.seen.promised = max(self.seen.promised, promised)
-            self.seen.short_by = max(self.seen.short_by, self.scene.capacity - promised)
+            self._seen.promised = max(self._seen.promised, promised)
+            self._seen.short_by = max(self._seen.short_by, self.scene.capacity - promised)
 
     def _job_changed(self, kind: str, obj: Manifest) -> None:
         name = obj["metadata"]["name"]
@@ -184,8 +193,8 @@ class Observer:
         job = Job(int(requests["cpu"]), _statuses(obj))
         self.jobs[name] = job
         if job.is_preempted:
-            self.seen.preempted.add(name)
-        self.seen.used = max(self.seen.used, sum(each.cpu for each in self.jobs.values() if each.is_reserved))
+            self._seen.preempted.add(name)
+        self._seen.used = max(self._seen.used, sum(each.cpu for each in self.jobs.values() if each.is_reserved))
 
     def _orchestrator_changed(self, kind: str, obj: Manifest) -> None:
         if kind != "DELETED" and obj["metadata"]["name"] == self.scene.name:

@@ -120,12 +120,12 @@ async def run(options: Options) -> None:
             retry_period=options.retry_period,
         )
         may_write = elector.may_write if options.leader_elect else _always
-        rivals = RivalWatch(cluster, events=events, clock=clock, metrics=metrics)
+        rivals = RivalWatch(cluster, may_write=may_write, events=events, clock=clock, metrics=metrics)
         cluster.observer = rivals
         writer = QuotaWriter(
             client,
             cluster,
-            may_write=may_write,
+            may_write=lambda: may_write() and not rivals.is_down(),
             concurrency=options.concurrency,
             clock=clock,
             metrics=metrics,

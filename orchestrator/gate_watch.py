@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -13,6 +13,7 @@ from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.events import EventRecorder
 from orchestrator.cluster import Cluster
 from orchestrator.enforcement.objects import HeldOrchestrator
+from orchestrator.enforcement.roads import Road
 from orchestrator.subjects import orchestrator_subject
 
 PATIENCE: Final = 60.0
@@ -22,6 +23,13 @@ _INTERVAL: Final = 10.0
 _log = structlog.get_logger(__name__)
 
 
+class _Edition(NamedTuple):
+    """An object as its author wrote it last; one of the same name that was made anew is another."""
+
+    uid: str
+    generation: int | None
+
+
 class GateWatch:
     """Looks from time to time, where the two kinds are Kueue's own and this process only looks on."""
 
@@ -29,9 +37,9 @@ class GateWatch:
         self._cluster = cluster
         self._events = events
         self._clock = clock
-        self._unanswered: dict[str, tuple[int | None, float]] = {}
-        """Generation, and since when it has had no current condition."""
-        self._told: set[tuple[str, int | None]] = set()
+        self._unanswered: dict[str, tuple[_Edition, float]] = {}
+        """Which edition has had no current condition, and since when."""
+        self._told: dict[str, _Edition] = {}
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -42,22 +50,23 @@ class GateWatch:
     def look(self) -> None:
         """One look."""
         mode = self._cluster.mode
-        if mode is None or mode.writes:
+        if mode is None or mode.writes or mode.road is Road.SPEC:  # no other controller is expected to answer
             self._unanswered.clear()
             return
         now = self._clock.monotonic()
         present = self._cluster.orchestrators
         self._unanswered = {name: since for name, since in self._unanswered.items() if name in present}
+        self._told = {name: edition for name, edition in self._told.items() if name in present}
         for name, held in present.items():
-            generation = held.metadata.generation
+            edition = _Edition(held.metadata.uid, held.metadata.generation)
             if _is_answered(held):
                 self._unanswered.pop(name, None)
                 continue
             known, since = self._unanswered.get(name, (None, now))
-            if known != generation:
-                self._unanswered[name] = (generation, now)
-            elif now - since >= PATIENCE and (name, generation) not in self._told:
-                self._told.add((name, generation))
+            if known != edition:
+                self._unanswered[name] = (edition, now)
+            elif now - since >= PATIENCE and self._told.get(name) != edition:
+                self._told[name] = edition
                 _log.warning("nobody answers the orchestrator", orchestrator=name, seconds=PATIENCE)
                 self._events.warning(
                     orchestrator_subject(held),

@@ -13,7 +13,7 @@ from kueue_dqo.api.meta import find_condition, parse_time
 from kueue_dqo.api.quantity import NANOS
 from kueue_dqo.api.quotas import quotas_by_pair
 from orchestrator.cluster import Cluster
-from orchestrator.discovery import why_not_ready
+from orchestrator.discovery import discover, why_not_ready
 
 
 class OrchestratorMetrics:
@@ -105,7 +105,8 @@ class ClusterCollector(Collector):
         for name, held in sorted(self._cluster.orchestrators.items()):
             if held.orchestrator is None:
                 continue
-            _add(capacity, name, held.orchestrator.status.effective_capacity)
+            # Not what stands in the status: where this process only looks on, perhaps nobody writes that.
+            _add(capacity, name, discover(held.orchestrator, self._cluster.providers).capacity)
             for kind in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED):
                 condition = find_condition(held.orchestrator.status.conditions, kind)
                 if condition is not None:

@@ -65,6 +65,8 @@ class Reconciler:
         self._clock = clock
         self._metrics = metrics
         self._is_outdated = False
+        self._was_put_off = False
+        """Whether the last pass was outdated before it could write any quota."""
         self._uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = {}
         self._refusals: dict[ObjectKey, _Refusal] = {}
 
@@ -80,20 +82,22 @@ class Reconciler:
             return Result(requeue_after=_MODE_UNKNOWN)
         await self._resolve_uncertainty()
         self._is_outdated = False
+        ground = self._ground()
         outcomes = compute(self._cluster.snapshot())
         self._metrics.passes.inc()
         if not mode.writes or self._rivals.is_down() or not self._may_write():
             self._note_differences(outcomes, mode)
             return self._result()
-        return await self._enforce(outcomes, mode)
+        return await self._enforce(outcomes, mode, ground)
 
-    async def _enforce(self, outcomes: Mapping[str, Outcome], mode: Mode) -> Result:
+    async def _enforce(self, outcomes: Mapping[str, Outcome], mode: Mode, ground: object) -> Result:
         """Statuses first: others go by who distributes, and nobody is promised more than the capacity that is told."""
         distributing = {name for name, outcome in outcomes.items() if outcome.quotas}
         progress = {name: Progress(is_settled=name not in distributing) for name in outcomes}
         await self._statuses.write(outcomes, progress)
-        if self._is_outdated:
+        if self._is_outdated and not self._goes_on(ground):
             return self._result()
+        self._was_put_off = False
         transitions = {name: self._transition(outcomes[name], mode) for name in sorted(distributing)}
         report = await self._writer.write(transitions, mode.road, lambda: self._is_outdated)
         self._remember(report, outcomes)
@@ -113,6 +117,27 @@ class Reconciler:
         if report.outdated:
             return Result(requeue_after=0.0)
         return self._result()
+
+    def _goes_on(self, ground: object) -> bool:
+        """Whether an outdated pass writes quotas all the same: the second in a row, where only capacities have changed.
+
+        Capacities may change faster than a status can be written, and quotas must not be put off for ever. They follow
+        the capacity that was just told, and the next pass goes on from there.
+        """
+        was_put_off, self._was_put_off = self._was_put_off, True
+        if not was_put_off or self._rivals.is_down() or self._ground() != ground:
+            return False
+        self._is_outdated = False
+        return True
+
+    def _ground(self) -> object:
+        """All that a pass goes by, but for capacities and what it writes into statuses itself."""
+        orchestrators = {
+            name: (held.metadata.uid, held.metadata.generation, held.metadata.deletion_timestamp)
+            for name, held in self._cluster.orchestrators.items()
+        }
+        views = {key: view for key, (_, view) in self._cluster.views.items()}
+        return self._cluster.mode, views, orchestrators
 
     def _transition(self, outcome: Outcome, mode: Mode) -> Transition:
         views = self._cluster.views

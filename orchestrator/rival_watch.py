@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -33,8 +34,17 @@ _log = structlog.get_logger(__name__)
 class RivalWatch(Observer):
     """What is known of rivals. Only a leader, who writes, counts reverts."""
 
-    def __init__(self, cluster: Cluster, *, events: EventRecorder, clock: Clock, metrics: OrchestratorMetrics) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        may_write: Callable[[], bool],
+        events: EventRecorder,
+        clock: Clock,
+        metrics: OrchestratorMetrics,
+    ) -> None:
         self._cluster = cluster
+        self._may_write = may_write
         self._events = events
         self._clock = clock
         self._metrics = metrics
@@ -50,8 +60,9 @@ class RivalWatch(Observer):
         self._stand_down.start()
 
     def is_down(self) -> bool:
-        """Whether Kueue's own orchestrator is at work, and nothing is to be written."""
-        return self._stand_down.is_down(self._clock.monotonic())
+        """Whether Kueue's own orchestrator is at work, and nothing is to be written that would be."""
+        mode = self._cluster.mode
+        return mode is not None and mode.writes and self._stand_down.is_down(self._clock.monotonic())
 
     def stopped(self) -> dict[ObjectKey, Stopped]:
         """The objects to be left alone."""
@@ -74,7 +85,7 @@ class RivalWatch(Observer):
                     reverts.forget(held.key)
             return
         mode = self._cluster.mode
-        if mode is None or not mode.writes or old is None:
+        if mode is None or not mode.writes or old is None or not self._may_write() or not self._is_kept_up(old):
             return
         managed_fields = held.node.metadata.managed_fields
         if mode.road is Road.SPEC and _is_undone(old, new):
@@ -88,7 +99,8 @@ class RivalWatch(Observer):
             self._stand_down.forget(name)
             return
         was_down = self.is_down()
-        if not self._stand_down.observe(name, held.managed_fields, self._clock.monotonic()) or was_down:
+        is_new = self._stand_down.observe(name, held.managed_fields, self._clock.monotonic())
+        if was_down or not is_new or not self.is_down() or not self._may_write():
             return
         _log.warning("Kueue's own orchestrator is at work, standing down", orchestrator=name, seconds=WINDOW)
         self._events.warning(
@@ -98,6 +110,10 @@ class RivalWatch(Observer):
             "nothing and looks again in ten minutes. Switch off Kueue's feature gate DynamicQuotaOrchestration, or "
             "run kueue-dqo with --enforcement=observe",
         )
+
+    def _is_kept_up(self, view: View) -> bool:
+        """Whether the orchestrator that wrote the quotas is still there; what it has left, anybody may undo."""
+        return view.applied is not None and view.applied.orchestrator_ref.name in self._cluster.orchestrators
 
     def _note(self, held: Held, road: Road, manager: str) -> None:
         key = held.key
@@ -121,5 +137,5 @@ def _is_undone(old: View, new: View) -> bool:
     """Whether the spec went back to what was declared; with both annotations, or without where all was replaced."""
     if old.member.in_force == new.member.in_force:
         return False
-    is_replaced = old.applied is not None and new.applied is None and new.member.in_force == old.member.declared
+    is_replaced = new.applied is None and new.member.in_force == old.member.declared
     return new.is_reverted or is_replaced

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import socket
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 
 from kueue_dqo.cli.errors import CommandError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_NAMESPACE: Final = "kueue-dqo-system"
@@ -29,7 +32,7 @@ class _Address(click.ParamType):  # type: ignore[type-arg]  # generic only since
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _option(name: str, **settings: Any) -> Any:
+def _option(name: str, **settings: Any) -> Callable[[F], F]:
     """An option with its environment variable in the help."""
     return click.option(name, show_envvar=True, show_default=True, **settings)
 

@@ -60,6 +60,9 @@ class _Node(NamedTuple):
     held: Amounts
 
 
+Nodes = Mapping[Key, _Node]
+
+
 class _Promise(NamedTuple):
     """What an orchestrator has published: its root, the flavors it orchestrates, their capacity, its word."""
 
@@ -73,45 +76,105 @@ class _Promise(NamedTuple):
 def judge(
     start: Mapping[Key, Manifest], versions: Iterable[Version], *, own: AbstractSet[int], road: str = "spec"
 ) -> Record:
-    """Goes through the versions in their order. Those with a number in `own` are others' writes. Pure."""
-    nodes: dict[Key, _Node] = {}
-    promises: dict[str, _Promise] = {}
+    """Goes through the versions in their order. Pure.
+
+    Those with a number in `own` are others' writes, and so is every deletion.
+    """
+    state = _Judge(road)
     for key, obj in start.items():
-        if key.kind == DYNAMIC_QUOTA_ORCHESTRATOR:
-            promises[key.name] = _promise(obj, None)
-        else:
-            nodes[key] = _node(obj, road)
+        state.take(Version(0, key, obj))
     quota_writes = status_writes = 0
     wrongs: list[str] = []
     for version in sorted(versions, key=lambda version: version.number):
         key = version.key
         if key.kind == DYNAMIC_QUOTA_ORCHESTRATOR:
-            before, now = _published(version, promises)
+            before = state.promises.get(key.name)
+            state.take(version)
+            now = state.promises.get(key.name)
             status_writes += before is not None and now is not None and before.generation == now.generation
             if now is not None and now.is_distributed and not (before is not None and before.is_distributed):
-                wrongs += _untrue(version, now, nodes) if not own else ()
-            continue
-        sums = {name: _sums(promise, nodes) for name, promise in promises.items()}
-        nodes.pop(key, None)
-        if version.obj is not None:
-            nodes[key] = _node(version.obj, road)
-        if version.number not in own:
+                wrongs += _untrue(version, now, state.nodes) if not own else ()
+        elif version.number in own or version.obj is None:
+            state.take_edit(version)
+        else:
             quota_writes += 1
-            if version.obj is None or not _is_ours(version.obj):
+            if not _is_ours(version.obj):
                 wrongs.append(f"{_title(version)} was written by somebody unknown")
-            for name, promise in promises.items():
-                wrongs += _overcommitted(version, promise, sums[name], _sums(promise, nodes))
+            wrongs += state.take_write(version)
     return Record(quota_writes, status_writes, wrongs)
 
 
-def _published(version: Version, promises: dict[str, _Promise]) -> tuple[_Promise | None, _Promise | None]:
-    """Takes in a version of an orchestrator. Returns what it has published before and now."""
-    name = version.key.name
-    before = promises.pop(name, None)
-    if version.obj is None:
-        return before, None
-    promises[name] = _promise(version.obj, before)
-    return before, promises[name]
+class _Edit(NamedTuple):
+    """A write of others, and how many of the orchestrator's writes had come before it."""
+
+    key: Key
+    before: _Node | None
+    at: int
+
+
+class _Judge:
+    """The objects as they are after each version.
+
+    What others write is known to the orchestrator only a moment later, and the writes that it has under way then were
+    right by what it knew. So a write is right where it is right without the last few edits, those of objects that the
+    orchestrator has not written to since. It learns of edits in their order.
+    """
+
+    def __init__(self, road: str) -> None:
+        self._road = road
+        self.nodes: dict[Key, _Node] = {}
+        self.promises: dict[str, _Promise] = {}
+        self._edits: list[_Edit] = []
+        self._writes = 0
+
+    def take(self, version: Version) -> None:
+        """The version is what there is from now on."""
+        key, obj = version.key, version.obj
+        if key.kind == DYNAMIC_QUOTA_ORCHESTRATOR:
+            before = self.promises.pop(key.name, None)
+            if obj is not None:
+                self.promises[key.name] = _promise(obj, before)
+        else:
+            self.nodes.pop(key, None)
+            if obj is not None:
+                self.nodes[key] = _node(obj, self._road)
+
+    def take_edit(self, version: Version) -> None:
+        """Somebody else has written this version."""
+        self._edits.append(_Edit(version.key, self.nodes.get(version.key), self._writes))
+        self.take(version)
+
+    def take_write(self, version: Version) -> list[str]:
+        """The orchestrator has written this version. Returns what is wrong with it."""
+        self._writes += 1
+        written_to = [number for number, edit in enumerate(self._edits, 1) if edit.key == version.key]
+        del self._edits[: max(written_to, default=0)]
+        # One pass writes no object more than twice, and the next one knows.
+        self._edits = [edit for edit in self._edits if self._writes - edit.at <= 2 * len(self.nodes)]
+        before = dict(self.nodes)
+        self.take(version)
+        wrongs = self._wrongs(version, before, self.nodes)
+        after = dict(self.nodes)
+        for edit in reversed(self._edits):
+            if not wrongs:
+                break
+            _undo(edit, before)
+            _undo(edit, after)
+            wrongs = self._wrongs(version, before, after) and wrongs
+        return wrongs
+
+    def _wrongs(self, version: Version, before: Nodes, after: Nodes) -> list[str]:
+        return [
+            wrong
+            for promise in self.promises.values()
+            for wrong in _overcommitted(version, promise, _sums(promise, before), _sums(promise, after))
+        ]
+
+
+def _undo(edit: _Edit, nodes: dict[Key, _Node]) -> None:
+    nodes.pop(edit.key, None)
+    if edit.before is not None:
+        nodes[edit.key] = edit.before
 
 
 def _overcommitted(version: Version, promise: _Promise, before: Amounts, after: Amounts) -> Iterator[str]:
@@ -122,7 +185,7 @@ def _overcommitted(version: Version, promise: _Promise, before: Amounts, after: 
                 yield f"{_title(version)} let {pair} rise from {was} to {amount}, of {capacity} below {promise.root}"
 
 
-def _untrue(version: Version, promise: _Promise, nodes: Mapping[Key, _Node]) -> Iterator[str]:
+def _untrue(version: Version, promise: _Promise, nodes: Nodes) -> Iterator[str]:
     for pair, amount in _sums(promise, nodes).items():
         capacity = promise.capacity.get(pair, 0)
         if pair.partition("/")[0] in promise.flavors and amount != capacity:
@@ -133,7 +196,7 @@ def _title(version: Version) -> str:
     return f"version {version.number}: {version.key}"
 
 
-def _sums(promise: _Promise, nodes: Mapping[Key, _Node]) -> Amounts:
+def _sums(promise: _Promise, nodes: Nodes) -> Amounts:
     """What is in force in the subtree."""
     sums: Counter[str] = Counter()
     waiting = [promise.root] if promise.root in nodes else []

@@ -78,10 +78,27 @@ def test_a_sum_above_the_capacity_may_fall_but_not_rise() -> None:
     assert len(_judge(_told(5), _queue("a", 4), _queue("b", 6)).wrongs) == 1
 
 
-def test_what_others_write_is_excused_but_counts() -> None:
-    assert not _judge(_queue("a", 9), _queue("b", 5), own=frozenset({1})).wrongs
-    assert len(_judge(_queue("a", 9), _queue("b", 6), own=frozenset({1})).wrongs) == 1
-    assert not _judge(None, _queue("a", 10), own=frozenset({1})).wrongs
+def test_what_others_write_is_excused_but_counts_once_it_is_known() -> None:
+    """It is known at the latest where the orchestrator writes to the same object, and before an edit made later."""
+    edit = _queue("a", 9)
+    assert not _judge(edit, _queue("b", 1), own=frozenset({1})).wrongs
+    assert not _judge(_queue("b", 3), edit, _queue("b", 5), own=frozenset({2})).wrongs
+    assert len(_judge(edit, _queue("b", 6), own=frozenset({1})).wrongs) == 1
+    assert len(_judge(edit, _queue("a", 8), _queue("b", 6), own=frozenset({1})).wrongs) == 1
+    later = _queue("b", 4)
+    assert len(_judge(edit, later, _queue("b", 3), _queue("c", 3), own=frozenset({1, 2})).wrongs) == 1
+
+
+def test_an_edit_is_known_after_some_time() -> None:
+    """More than two writes to each of all five objects are more than one pass makes."""
+    edited = (_queue("b", 4), _queue("a", 6))
+    assert not _judge(*edited, *[_queue("c", 0)] * 9, _queue("c", 1), own=frozenset({2})).wrongs
+    assert len(_judge(*edited, *[_queue("c", 0)] * 10, _queue("c", 1), own=frozenset({2})).wrongs) == 1
+
+
+def test_what_is_deleted_makes_room() -> None:
+    assert not _judge(None, _queue("a", 10)).wrongs
+    assert len(_judge(None, _queue("a", 11)).wrongs) == 1
 
 
 def test_what_is_outside_the_subtree_does_not_count() -> None:

@@ -18,8 +18,8 @@ from kueue_dqo.api.kueue import (
     ResourceFlavor,
 )
 from kueue_dqo.api.meta import ObjectKey
-from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
-from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
+from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS
+from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
@@ -27,6 +27,7 @@ from kueue_dqo.cli.plan.computation import Plan
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS
+from orchestrator.usage import excess_text, excesses
 
 KARPENTER_POOL: Final = "karpenter.sh/nodepool"
 """The label that Karpenter puts on the nodes that it adds on demand."""
@@ -81,31 +82,9 @@ def _over_quota(plan: Plan) -> Iterator[str]:
             node = plan.nodes[key]
             if not isinstance(node, ClusterQueue):
                 continue
-            planned = dict(quotas_by_pair(quotas.resource_groups))
-            in_force = dict(quotas_by_pair(plan.hierarchy.members[key].in_force))
-            for pair, total in _usage(node):
-                quota = planned.get(pair)
-                if quota is not None and quota != in_force.get(pair) and total > quota.nominal_quota:
-                    yield _over_quota_text(key, pair, total, quota, has_siblings=bool(node.parent))
-
-
-def _usage(queue: ClusterQueue) -> Iterator[tuple[FlavorResource, Quantity]]:
-    """What its Workloads hold: reservations count against quota; usage stands in where there are none."""
-    for flavor in queue.status.flavors_reservation or queue.status.flavors_usage:
-        for resource in flavor.resources:
-            yield FlavorResource(flavor.name, resource.name), resource.total
-
-
-def _over_quota_text(
-    key: ObjectKey, pair: FlavorResource, total: Quantity, quota: ResourceQuota, *, has_siblings: bool
-) -> str:
-    over = Quantity(total.nanos - quota.nominal_quota.nanos, total.format)
-    consequence = (
-        f"the {over} above it count as borrowed, and queues of its cohort may reclaim them by preemption"
-        if has_siblings
-        else "nobody is evicted, and nothing more is admitted until usage has fallen"
-    )
-    return f"{key} uses {total} {pair}, its new quota is {quota.nominal_quota}: {consequence}"
+            in_force = plan.hierarchy.members[key].in_force
+            for excess in excesses(node, quotas.resource_groups, in_force):
+                yield f"{key} {excess_text(excess, has_siblings=bool(node.parent))}"
 
 
 def _without_nodes(plan: Plan) -> Iterator[str]:

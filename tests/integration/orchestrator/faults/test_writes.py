@@ -50,6 +50,7 @@ def test_an_object_that_is_deleted_between_read_and_write_gives_its_share_to_the
         return len(found) == len(SHARES) - 1 and sum(each["default/cpu"] for each in found) == 36 * 7 * 10**9
 
     eventually(are_right, "the others share everything")
+    teams.check()
 
 
 def test_the_server_is_left_alone_for_as_long_as_it_asks(teams: Teams, proxy: Proxy) -> None:

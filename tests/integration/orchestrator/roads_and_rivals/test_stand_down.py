@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
-from tests.integration.objects import COHORTS, ORCHESTRATORS, QUEUES, orchestrator, wait_for_condition, wait_for_quotas
+from tests.integration.objects import COHORTS, ORCHESTRATORS, QUEUES, condition, orchestrator, wait_for_condition, wait_for_quotas
 from tests.integration.orchestrator.roads_and_rivals.scenes import (
     DQO,
     KUEUE,
+    TEAM_B,
     as_kueue,
     capacity,
     drop_effective_quotas,
@@ -16,7 +17,6 @@ from tests.integration.orchestrator.roads_and_rivals.scenes import (
     versions,
     wait_seen,
     wait_told,
-    TEAM_B,
 )
 
 EVERYTHING = (QUEUES, COHORTS, ORCHESTRATORS)
@@ -36,7 +36,7 @@ def test_kueues_manager_in_a_status_stops_every_write(teams: ControlPlane) -> No
     assert daemon.metric("kueue_dqo_standing_down") == 0
     as_kueue(teams, name="other", reason="AtWork")
     eventually(lambda: daemon.metric("kueue_dqo_standing_down") == 1, "it stands down")
-    before = versions(teams, *EVERYTHING)
+    before, distributed = versions(teams, *EVERYTHING), condition(teams)
     capacity(teams, 300)
     wait_seen(daemon, 300)
     assert daemon.metric("kueue_dqo_quota_differences", orchestrator="dqo") == 2
@@ -44,8 +44,7 @@ def test_kueues_manager_in_a_status_stops_every_write(teams: ControlPlane) -> No
     eventually(lambda: daemon.metric("kueue_dqo_quota_differences", orchestrator="dqo") == 0, "the change is seen")
     del before[DQO]
     assert before.items() <= versions(teams, *EVERYTHING).items()
-    managed = teams.admin.get(DQO)["metadata"]["managedFields"]
-    assert all(entry["time"] <= teams.admin.get(DQO)["metadata"]["managedFields"][-1]["time"] for entry in managed)
+    assert condition(teams) == distributed
     event = wait_told(teams, "StandingDown", "other")
     assert event["type"] == "Warning"
     assert "--enforcement=observe" in event["message"]

@@ -128,7 +128,9 @@ META: Final = ObjectMeta(
     creation_timestamp="2026-01-31T12:00:00Z",
     deletion_timestamp="2026-02-01T12:00:00.5+01:00",
     annotations={"example.com/owner": "team-a", "example.com/ticket": "12"},
-    managed_fields=(ManagedFields("kubectl", "Apply", "status", "2026-03-01T00:00:00Z", {"f:spec": {"f:resourceGroups": {}}}),),
+    managed_fields=(
+        ManagedFields("kubectl", "Apply", "status", "2026-03-01T00:00:00Z", {"f:spec": {"f:resourceGroups": {}}}),
+    ),
 )
 GROUPS: Final = [
     {
