@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
 from tests.integration.objects import (
     PROVIDERS,
@@ -72,3 +73,21 @@ def test_nothing_is_written_when_nothing_has_changed(two_teams: ControlPlane) ->
     publish(two_teams, "pool", {"default": {"cpu": "51"}})
     wait_for_quotas(two_teams, team_a=17, team_b=34)
     assert second.metric("kueue_dqo_quota_writes_total") == 2
+
+
+def test_own_writes_do_not_interrupt_a_pass(plane: ControlPlane) -> None:
+    """However soon the watch shows them: many writes under way at once, and hardly more passes than changes."""
+    queues = [queue(f"queue-{number}", {"default": {"cpu": 10}}, cohort="teams") for number in range(80)]
+    plane.admin.apply(cohort("teams"), provider("pool", "default"), *queues)
+    plane.admin.apply(orchestrator("dqo", "pool", root=("Cohort", "teams")))
+    publish(plane, "pool", {"default": {"cpu": "400"}})
+    daemon = start_orchestrator(plane)
+    wait_for_condition(plane, "True", "QuotasDistributed")
+    before = daemon.metric("kueue_dqo_passes_total")
+    for capacity in (800, 240):
+        publish(plane, "pool", {"default": {"cpu": str(capacity)}})
+        wait_for_quotas(plane, queue_0=capacity / 80, queue_79=capacity / 80)
+        eventually(lambda: daemon.metric("kueue_dqo_quota_differences") == 0, "the end of the writes")
+    # One for each change; one more where a status of ours is seen before its answer is taken in would be a surprise.
+    assert daemon.metric("kueue_dqo_passes_total") - before <= 4
+    assert daemon.metric("kueue_dqo_quota_writes_total") == 81 + 2 * 80
