@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from bench.cluster import CONCURRENCY
@@ -81,21 +81,31 @@ async def _back(observer: Observer) -> None:
 
 
 async def _write(client: Client, scene: Scene, quotas: Mapping[str, int]) -> None:
-    slots = asyncio.Semaphore(CONCURRENCY)
-
     async def one(name: str, cpu: int) -> None:
         operation = {"op": "replace", "path": "/spec/resourceGroups", "value": scene.groups(cpu)}
-        async with slots:
-            await client.json_patch(CLUSTER_QUEUES.path(name), [operation], field_manager=_MANAGER)
+        await client.json_patch(CLUSTER_QUEUES.path(name), [operation], field_manager=_MANAGER)
 
-    await asyncio.gather(*(one(name, cpu) for name, cpu in quotas.items()))
+    await _at_once(one(name, cpu) for name, cpu in quotas.items())
 
 
 async def _declare(client: Client, scene: Scene, *, after: bool) -> None:
-    for name, cpu in scene.quotas(after=after).items():
+    async def one(name: str, cpu: int) -> None:
         annotations = {DECLARED_QUOTAS: json.dumps(scene.groups(cpu))}
         body = {"metadata": {"annotations": annotations}}
         await client.merge_patch(CLUSTER_QUEUES.path(name), body, field_manager=_MANAGER)
+
+    await _at_once(one(name, cpu) for name, cpu in scene.quotas(after=after).items())
+
+
+async def _at_once(writes: Iterable[Awaitable[None]]) -> None:
+    """As many as the daemon has under way."""
+    slots = asyncio.Semaphore(CONCURRENCY)
+
+    async def one(write: Awaitable[None]) -> None:
+        async with slots:
+            await write
+
+    await asyncio.gather(*(one(write) for write in writes))
 
 
 async def _publish(client: Client, scene: Scene, *, is_synchronized: bool) -> None:

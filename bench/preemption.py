@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import random
 import statistics
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
 from bench import cluster
 from bench.measure import print_load, print_title
@@ -18,34 +18,48 @@ from kueue_dqo.runtime.resources import WORKLOADS
 from tests.controlplane.kueue import start_minimal
 from tests.controlplane.plane import ControlPlane
 
-_DAEMON: Final = "dqo orchestrator"
+
+class _Side(NamedTuple):
+    """An order of writes; `at_once` is the daemon's concurrency, 0 where it does not run."""
+
+    what: str
+    order: Order
+    at_once: int = 0
+
+
 _PAUSE: Final = 1.0
 """Seconds between the halves of a writer that does the second one in its next pass."""
-_ORDERS: Final[dict[str, Order]] = {
-    _DAEMON: Daemon(),
-    "shrinks first": Script(shrinks_first=True, pause=0),
-    f"shrinks first, {_PAUSE:g} s": Script(shrinks_first=True, pause=_PAUSE),
-    "growth first": Script(shrinks_first=False, pause=0),
-    f"growth first, {_PAUSE:g} s": Script(shrinks_first=False, pause=_PAUSE),
-}
-_SCENES: Final = (("two", 1, 50, 0.3), ("wide", 16, 15, 0.6))
-"""Name, pairs of queues, rounds, and the seconds over which Workloads arrive."""
+_DAEMON: Final = _Side("dqo orchestrator", Daemon(), cluster.CONCURRENCY)
+_SHRINKS: Final = _Side("shrinks first", Script(shrinks_first=True, pause=0))
+_GROWTH: Final = _Side("growth first", Script(shrinks_first=False, pause=0))
+_TWO: Final = (
+    _DAEMON,
+    _SHRINKS,
+    _Side(f"shrinks first, {_PAUSE:g} s", Script(shrinks_first=True, pause=_PAUSE)),
+    _GROWTH,
+    _Side(f"growth first, {_PAUSE:g} s", Script(shrinks_first=False, pause=_PAUSE)),
+)
+_WIDE: Final = (_DAEMON, _Side("dqo, 4 at once", Daemon(), 4), _SHRINKS, _GROWTH)
 _QUICK: Final = 5
 
 
 def measure(*, quick: bool) -> None:
     with cluster.control_plane() as plane:
         start_minimal(plane)
-        for name, pairs, rounds, window in _SCENES:
-            scene = Scene(name, pairs)
-            scene.create(plane)
-            _print_scene(scene, window)
-            for what, order in _ORDERS.items():
-                with cluster.daemon(plane) if what == _DAEMON else contextlib.nullcontext() as daemon:
-                    if daemon is not None:
-                        cluster.wait_until(daemon.is_leader, "leadership")
-                    _print(scene, what, _rounds(plane, scene, order, _QUICK if quick else rounds, window))
-            print_load()
+        _measure(plane, Scene("two", pairs=1, arrivals=1), _TWO, _QUICK if quick else 50, window=0.3)
+        _measure(plane, Scene("wide", pairs=16, arrivals=4), _WIDE, _QUICK if quick else 12, window=0.6)
+
+
+def _measure(plane: ControlPlane, scene: Scene, sides: Sequence[_Side], rounds: int, window: float) -> None:
+    scene.create(plane)
+    _print_scene(scene, window)
+    for side in sides:
+        with contextlib.ExitStack() as stack:
+            if side.at_once:
+                daemon = stack.enter_context(cluster.daemon(plane, DQO_CONCURRENCY=str(side.at_once)))
+                cluster.wait_until(daemon.is_leader, "leadership")
+            _print(scene, side, _rounds(plane, scene, side.order, rounds, window))
+    print_load()
 
 
 def _rounds(plane: ControlPlane, scene: Scene, order: Order, rounds: int, window: float) -> list[Seen]:
@@ -117,26 +131,29 @@ async def _remove(observer: Observer, names: set[str]) -> None:
 
 
 def _print_scene(scene: Scene, window: float) -> None:
-    half, borrowed = scene.pairs, scene.pairs + 1
+    half, arrivals = len(scene.growing), scene.arrivals
     print_title(f"preemption: {2 * half} ClusterQueues of 8 cpu in a Cohort, {half} to 6 and {half} to 10, Kueue 0.19")
-    print(f"  The capacity is {scene.capacity} cpu before and after; reclaimWithinCohort: Any. 8 cpu run in each queue")
-    print("  that shrinks and 7 in each that grows. At random moments, 1 cpu arrives for each queue")
-    print(f"  that grows, which fits before and after, and {borrowed} for one that shrinks, which never fit:")
-    print(f"  all within {window:g} s from the start. A script writes one half when the other is answered, or a")
-    print("  second after that.\n")
+    print(
+        f"  The capacity is {scene.capacity} cpu before and after; reclaimWithinCohort: Any. 8 cpu run in each queue,"
+    )
+    print(f"  7 in {arrivals} of those that grow. There, 1 cpu arrives, which fits before and after and makes the")
+    print(f"  Cohort full; in a queue that shrinks arrive {arrivals + 1} cpu, which never fit. All arrive at random")
+    print(f"  moments within {window:g} s from the start. A script writes its second half when the first is")
+    print("  answered, or a second after that.\n")
     print(f"  {'':<20} {'':>6}  {'rounds with':>23}  {'Workloads':>9}  below the capacity: median,")
     print(f"  {'':<20} {'rounds':>6}  {'preemption':>11} {'overcommit':>11}  {'preempted':>9}  longest, deepest")
 
 
-def _print(scene: Scene, what: str, found: list[Seen]) -> None:
+def _print(scene: Scene, side: _Side, found: list[Seen]) -> None:
     preempted = sum(len(each.preempted) for each in found)
     hit = sum(bool(each.preempted) for each in found)
     beyond = sum(each.used > scene.capacity for each in found)
     short = [1000 * each.short_seconds for each in found]
     deepest = max(each.short_by for each in found)
     print(
-        f"  {what:<20} {len(found):>6}  {hit:>11} {beyond:>11}  {preempted:>9}  "
-        f"{statistics.median(short):.0f} ms, {max(short):.0f} ms, {deepest} cpu"
+        f"  {side.what:<20} {len(found):>6}  {hit:>11} {beyond:>11}  {preempted:>9}  "
+        f"{statistics.median(short):.0f} ms, {max(short):.0f} ms, {deepest} cpu",
+        flush=True,
     )
-    if what == _DAEMON:
+    if side is _DAEMON:
         print(f"  {'':<20} aim: no preemption, no overcommit: {'MISSED' if preempted or beyond else 'reached'}")

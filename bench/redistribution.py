@@ -22,8 +22,8 @@ BEFORE: Final = 8
 """The nominal quota of every queue before, in cpu."""
 SHIFTED: Final = 2
 """What each queue of the first half passes on to one of the second half, in cpu."""
-_RUNNING: Final = (8, 7)
-"""What runs in a queue that shrinks and in one that grows, in cpu; it fits before and after."""
+RUNNING: Final = 8
+"""What runs in each queue, in cpu; where a Workload arrives, one less. It fits before and after."""
 _PATIENCE: Final = 60.0
 _SILENCE: Final = 600.0
 
@@ -31,9 +31,10 @@ _SILENCE: Final = 600.0
 class Scene:
     """So many pairs of queues, `shrinks` beside `grows`, in one Cohort of their own."""
 
-    def __init__(self, name: str, pairs: int) -> None:
+    def __init__(self, name: str, pairs: int, arrivals: int) -> None:
+        """`arrivals`: how many of the queues that grow have room for a Workload of 1 cpu, which arrives."""
         self.name = name
-        self.pairs = pairs
+        self.arrivals = arrivals
         self.shrinking = [f"{name}-shrinks-{number:02}" for number in range(pairs)]
         self.growing = [f"{name}-grows-{number:02}" for number in range(pairs)]
         self.queues = self.shrinking + self.growing
@@ -50,16 +51,15 @@ class Scene:
 
     def running(self) -> dict[str, int]:
         """What runs in each queue, in cpu."""
-        return dict.fromkeys(self.shrinking, _RUNNING[0]) | dict.fromkeys(self.growing, _RUNNING[1])
+        return dict.fromkeys(self.queues, RUNNING) | dict.fromkeys(self.growing[: self.arrivals], RUNNING - 1)
 
     def arriving(self) -> list[tuple[str, int]]:
         """The queue and the cpu of each Workload that arrives.
 
-        One for each queue that grows: it fits into that queue's quota before and after, and in the end the Cohort is
-        full to the last cpu. And one that would borrow more than is ever free; it fits only where more is promised
-        than there is.
+        Those of 1 cpu fit into their queue's quota before and after; with them, the Cohort is full to the last cpu. The
+        last one would borrow more than is ever free: it fits only where more is promised than there is.
         """
-        return [*((each, 1) for each in self.growing), (self.shrinking[0], self.pairs + 1)]
+        return [*((each, 1) for each in self.growing[: self.arrivals]), (self.shrinking[0], self.arrivals + 1)]
 
     def create(self, plane: ControlPlane) -> None:
         """The queues and all that they need, and the provider and the orchestrator of the daemon."""

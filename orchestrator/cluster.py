@@ -280,7 +280,6 @@ class Cluster:
             self._notify()
 
     def _quotas_changed(self, kind: str, name: str, old: Held | None, new: Held | None) -> None:
-        del old
         key = ObjectKey(kind, name)
         before = self.views.get(key)
         if new is None:
@@ -290,6 +289,8 @@ class Cluster:
         seen = before[1] if before is not None else None
         now = self.views[key][1] if new is not None else None
         if seen == now:
+            if _generation(old) != _generation(new) and not self._writing_ourselves:
+                self._notify()  # quotas are what they were, but what was refused before may be accepted now
             return
         if self._writing_ourselves or self._is_echo(key, new, seen, now):
             return
@@ -342,6 +343,10 @@ class Cluster:
         del old
         _log.info("DynamicQuotaOrchestrator definition seen", name=name, mode=str(self.mode), is_there=new is not None)
         self.rebuild_views()
+
+
+def _generation(held: Held | None) -> int | None:
+    return held.node.metadata.generation if held is not None else None
 
 
 def _essence(obj: dqo.CapacityProvider | dqo.DynamicQuotaOrchestrator | None) -> object:

@@ -6,6 +6,7 @@ import sys
 
 from tests.controlplane import binaries, cluster, golang
 from tests.controlplane.processes import ServerFailed
+from tests.integration.daemons import start_orchestrator
 
 
 def main() -> int:
@@ -18,7 +19,7 @@ def main() -> int:
                 return 0
             case ["cluster"]:
                 binaries.find_all()
-                return cluster.run(binaries.say_on_stderr)
+                return cluster.run(binaries.say_on_stderr, start_orchestrator)
             case _:
                 binaries.say_on_stderr("usage: python -m tests.controlplane build | cluster")
                 return 2

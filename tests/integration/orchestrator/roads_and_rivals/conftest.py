@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,13 +14,10 @@ from tests.integration.proxies import Proxy, running_proxy
 
 @pytest.fixture
 def status_teams(status_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """Two teams where quotas have a place in the status. Daemons that the test starts end with it."""
-    before = list(status_plane.servers)
+    """Two teams where quotas have a place in the status."""
     two_teams(status_plane)
-    yield status_plane
-    for server in reversed(status_plane.servers[len(before) :]):
-        server.stop()
-        status_plane.servers.remove(server)
+    with _servers_ended(status_plane):
+        yield status_plane
 
 
 @pytest.fixture
@@ -31,6 +29,16 @@ def teams(plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def proxy(plane: ControlPlane) -> Iterator[Proxy]:
-    """In front of `plane`; it counts requests."""
-    with running_proxy(plane) as running:
+    """In front of `plane`; it counts requests. Its clients end before it does."""
+    with running_proxy(plane) as running, _servers_ended(plane):
         yield running
+
+
+@contextmanager
+def _servers_ended(plane: ControlPlane) -> Iterator[None]:
+    """Ends the servers that a test has added."""
+    before = list(plane.servers)
+    yield
+    for server in reversed(plane.servers[len(before) :]):
+        server.stop()
+        plane.servers.remove(server)
