@@ -32,7 +32,7 @@ class Order(Protocol):
 class Script:
     """Writes one half of the queues, waits for all answers and a while longer, and writes the other half."""
 
-    def __init__(self, *, shrinks_first: bool, pause: float) -> None:
+    def __init__(self, *, shrinks_first: bool, pause: float = 0.0) -> None:
         """`pause`: seconds between the last answer of one half and the first write of the other."""
         self._shrinks_first = shrinks_first
         self._pause = pause

@@ -24,33 +24,40 @@ class _Side(NamedTuple):
 
     what: str
     order: Order
+    rounds: int
     at_once: int = 0
 
 
 _PAUSE: Final = 1.0
 """Seconds between the halves of a writer that does the second one in its next pass."""
-_DAEMON: Final = _Side("dqo orchestrator", Daemon(), cluster.CONCURRENCY)
-_SHRINKS: Final = _Side("shrinks first", Script(shrinks_first=True, pause=0))
-_GROWTH: Final = _Side("growth first", Script(shrinks_first=False, pause=0))
+_DAEMON: Final = Daemon()
+_SHRINKS: Final = Script(shrinks_first=True)
+_GROWTH: Final = Script(shrinks_first=False)
 _TWO: Final = (
-    _DAEMON,
-    _SHRINKS,
-    _Side(f"shrinks first, {_PAUSE:g} s", Script(shrinks_first=True, pause=_PAUSE)),
-    _GROWTH,
-    _Side(f"growth first, {_PAUSE:g} s", Script(shrinks_first=False, pause=_PAUSE)),
+    _Side("dqo orchestrator", _DAEMON, 50, cluster.CONCURRENCY),
+    _Side("shrinks first", _SHRINKS, 50),
+    _Side("growth first", _GROWTH, 50),
+    _Side(f"shrinks first, {_PAUSE:g} s", Script(shrinks_first=True, pause=_PAUSE), 20),
+    _Side(f"growth first, {_PAUSE:g} s", Script(shrinks_first=False, pause=_PAUSE), 20),
 )
-_WIDE: Final = (_DAEMON, _Side("dqo, 4 at once", Daemon(), 4), _SHRINKS, _GROWTH)
+_WIDE: Final = (
+    _Side("dqo orchestrator", _DAEMON, 10, cluster.CONCURRENCY),
+    _Side("dqo, 1 write at once", _DAEMON, 10, 1),
+    _Side("shrinks first", _SHRINKS, 10),
+    _Side("growth first", _GROWTH, 10),
+)
 _QUICK: Final = 5
 
 
 def measure(*, quick: bool) -> None:
     with cluster.control_plane() as plane:
         start_minimal(plane)
-        _measure(plane, Scene("two", pairs=1, arrivals=1), _TWO, _QUICK if quick else 50, window=0.3)
-        _measure(plane, Scene("wide", pairs=16, arrivals=4), _WIDE, _QUICK if quick else 12, window=0.6)
+        most = _QUICK if quick else max(side.rounds for side in _TWO + _WIDE)
+        _measure(plane, Scene("two", pairs=1, arrivals=1), _TWO, most, window=0.3)
+        _measure(plane, Scene("wide", pairs=16, arrivals=4), _WIDE, most, window=0.6)
 
 
-def _measure(plane: ControlPlane, scene: Scene, sides: Sequence[_Side], rounds: int, window: float) -> None:
+def _measure(plane: ControlPlane, scene: Scene, sides: Sequence[_Side], most: int, window: float) -> None:
     scene.create(plane)
     _print_scene(scene, window)
     for side in sides:
@@ -58,7 +65,7 @@ def _measure(plane: ControlPlane, scene: Scene, sides: Sequence[_Side], rounds: 
             if side.at_once:
                 daemon = stack.enter_context(cluster.daemon(plane, DQO_CONCURRENCY=str(side.at_once)))
                 cluster.wait_until(daemon.is_leader, "leadership")
-            _print(scene, side, _rounds(plane, scene, side.order, rounds, window))
+            _print(scene, side, _rounds(plane, scene, side.order, min(side.rounds, most), window))
     print_load()
 
 
@@ -155,5 +162,5 @@ def _print(scene: Scene, side: _Side, found: list[Seen]) -> None:
         f"{statistics.median(short):.0f} ms, {max(short):.0f} ms, {deepest} cpu",
         flush=True,
     )
-    if side is _DAEMON:
+    if side.order is _DAEMON:
         print(f"  {'':<20} aim: no preemption, no overcommit: {'MISSED' if preempted or beyond else 'reached'}")

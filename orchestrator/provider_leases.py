@@ -26,6 +26,8 @@ from orchestrator.subjects import provider_subject
 
 CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
 _INTERVAL: Final = 5.0
+_HANDOVER: Final = 15
+"""Seconds for which a Lease that its holder gave back may stay without one: another replica takes it within a few."""
 _log = structlog.get_logger(__name__)
 
 
@@ -75,21 +77,27 @@ class ProviderLeases:
 
     async def tell(self) -> None:
         """Looks for expired ones until it is cancelled."""
-        while True:
-            self.look()
-            await asyncio.sleep(_INTERVAL)
+        try:
+            while True:
+                self.look()
+                await asyncio.sleep(_INTERVAL)
+        finally:
+            self._gauge.clear()  # from now on another replica tells
 
     def look(self) -> None:
         """One look."""
         now = self._clock.monotonic()
         expired = set()
+        self._gauge.clear()  # of providers that are gone
         for path, lease in self._cache.objects.items():
             name = path.rpartition("/")[2]
             provider = self._cluster.providers.get(name)
             duration = lease.spec.lease_duration_seconds
             if provider is None or duration is None or lease.spec.holder_identity is None:
                 continue
-            is_expired = not lease.spec.holder_identity or now - self._seen.get(path, now) > duration
+            if not lease.spec.holder_identity:
+                duration = max(duration, _HANDOVER)
+            is_expired = now - self._seen.get(path, now) > duration
             self._gauge.labels(name).set(float(is_expired))
             if is_expired:
                 expired.add(name)
@@ -111,6 +119,5 @@ class ProviderLeases:
         del old
         if new is None:
             self._seen.pop(path, None)
-            self._gauge.labels(path.rpartition("/")[2]).set(0.0)
         else:
             self._seen[path] = self._clock.monotonic()

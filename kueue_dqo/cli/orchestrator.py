@@ -140,17 +140,20 @@ def orchestrator(
         quota_metrics=quota_metrics,
     )
     configure_logs(level=log_level, form="console" if log_format == "console" else "json")
-    failed: list[ConfigurationError] = []
+    failed: list[str] = []
 
     async def main() -> None:
         try:
             await run(options)
         except ConfigurationError as error:
-            failed.append(error)
+            failed.append(str(error))
+        except OSError as error:  # of the address; requests fail with errors of their own
+            why = error.strerror or str(error)
+            failed.append(f"{host}:{port} cannot be listened on: {why}; choose another address with --listen")
 
     code = asyncio.run(run_until_signalled(main, grace=grace))
     if failed:
-        raise CommandError(str(failed[0]))
+        raise CommandError(failed[0])
     return code
 
 

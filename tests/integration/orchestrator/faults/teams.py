@@ -5,16 +5,19 @@ The queues declare 1 to 8 shares of cpu and of memory. A capacity of `36 x n` so
 
 from __future__ import annotations
 
+import http.client
 import time
 from collections.abc import Iterator
 from typing import Any, Final
 
 from kueue_dqo.api.quantity import NANOS
+from tests.controlplane.admin import Refused
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import NAMESPACE, Daemon
 from tests.integration.objects import (
     ORCHESTRATORS,
+    PROVIDERS,
     QUEUES,
     cohort,
     condition,
@@ -68,25 +71,21 @@ class Teams:
 
     def is_right(self) -> bool:
         """Whether every quota is what the capacity says."""
-        found = {each["metadata"]["name"]: nominal(each) for each in self.plane.admin.items(QUEUES)}
-        return all(found[name] == self.wanted(shares) for name, shares in SHARES.items())
+        return self.moved() == len(SHARES)
 
-    def wanted(self, shares: int) -> dict[str, int]:
-        """The quotas for so many shares, in nanos."""
-        return {
-            "default/cpu": self._cpu * shares * NANOS,
-            "default/memory": self._memory * shares * _GIB * NANOS,
-        }
+    def moved(self) -> int:
+        """How many queues have the quotas already that the capacity says."""
+        found = {each["metadata"]["name"]: nominal(each) for each in self.plane.admin.items(QUEUES)}
+        return sum(found[name] == self._wanted(shares) for name, shares in SHARES.items())
 
     def present(self, name: str) -> tuple[tuple[str, int], ...]:
         """What a queue has in force, by pair, in nanos."""
         return tuple(sorted(nominal(self.plane.admin.get(f"{QUEUES}/{name}")).items()))
 
-    def moved(self) -> int:
-        """How many queues have their new quotas already."""
-        return sum(
-            nominal(each) == self.wanted(SHARES[each["metadata"]["name"]]) for each in self.plane.admin.items(QUEUES)
-        )
+    def begin_to_follow(self, cpu: int, memory: int) -> None:
+        """Publishes, and waits until some queues have followed and others have not."""
+        self.publish(cpu, memory)
+        eventually(lambda: 0 < self.moved() < len(SHARES), "it is in the middle of a transition")
 
     def settle(self) -> None:
         """Waits until the quotas are right, and the orchestrator says so."""
@@ -110,6 +109,13 @@ class Teams:
         assert record.quota_writes <= per_change * needed, record
         assert record.status_writes <= 2 * per_change * (self._changes + 2), record
         return record
+
+    def _wanted(self, shares: int) -> dict[str, int]:
+        """The quotas for so many shares, in nanos."""
+        return {
+            "default/cpu": self._cpu * shares * NANOS,
+            "default/memory": self._memory * shares * _GIB * NANOS,
+        }
 
     def _tells_capacity(self) -> bool:
         status = self.plane.admin.get(f"{ORCHESTRATORS}/dqo").get("status") or {}
@@ -137,6 +143,22 @@ def every(seconds: float, times: int) -> Iterator[int]:
         due = begun + turn * seconds
         eventually(lambda due=due: time.monotonic() >= due, "its turn")  # type: ignore[misc]  # mypy infers no type for a default
         yield turn
+
+
+def wait_until_served(plane: ControlPlane) -> None:
+    """After a restart, the API server is ready a moment before it serves all kinds."""
+
+    def is_served() -> bool:
+        try:
+            for path in (QUEUES, PROVIDERS, ORCHESTRATORS):
+                plane.admin.items(path)
+        except Refused as error:
+            if error.code not in {http.client.TOO_MANY_REQUESTS, http.client.SERVICE_UNAVAILABLE}:
+                raise
+            return False
+        return True
+
+    eventually(is_served, "all kinds are served")
 
 
 def holder(plane: ControlPlane) -> str:

@@ -35,16 +35,10 @@ def _other(name: str) -> str:
     return {"first": "second", "second": "first"}[name]
 
 
-def _begin_transition(teams: Teams) -> None:
-    """Cpu grows, memory shrinks; some queues have been written and others have not."""
-    teams.publish(5, 1)
-    eventually(lambda: 0 < teams.moved() < len(SHARES), "it is in the middle of a transition")
-
-
 def test_a_leader_is_killed(teams: Teams, replicas: dict[str, Daemon]) -> None:
     """The second takes over from whatever is there, when the term is over."""
     leader = holder(teams.plane)
-    _begin_transition(teams)
+    teams.begin_to_follow(5, 1)
     replicas[leader].server.kill()
     assert 0 < teams.moved() < len(SHARES)
     assert teams.says("True", "QuotasDistributed")  # as it was; nobody has said anything new
@@ -56,7 +50,7 @@ def test_a_leader_is_killed(teams: Teams, replicas: dict[str, Daemon]) -> None:
 def test_a_leader_is_told_to_go(teams: Teams, replicas: dict[str, Daemon]) -> None:
     """It waits for its writes under way, hands the Lease over, and ends well; the second goes on at once."""
     leader = holder(teams.plane)
-    _begin_transition(teams)
+    teams.begin_to_follow(5, 1)
     replicas[leader].server.stop()
     assert [record["event"] for record in replicas[leader].logs()][-2:] == ["lease released", "drained"]
     assert holder(teams.plane) != leader
@@ -68,7 +62,7 @@ def test_a_leader_is_told_to_go(teams: Teams, replicas: dict[str, Daemon]) -> No
 def test_the_lease_is_stolen(teams: Teams, replicas: dict[str, Daemon]) -> None:
     """Who has lost it writes nothing; when the thief is silent, one of the two goes on."""
     leader = holder(teams.plane)
-    _begin_transition(teams)
+    teams.begin_to_follow(5, 1)
     _hold(teams, "thief")
     eventually(lambda: not any(each.metric(_IS_LEADER) for each in replicas.values()), "nobody leads")
     eventually(lambda: not replicas[leader].metric(_IS_WORKING), "what was under way has ended")
@@ -90,7 +84,7 @@ def _hold(teams: Teams, name: str) -> None:
 
 def test_the_lease_is_deleted(teams: Teams, replicas: dict[str, Daemon]) -> None:
     """Its holder makes it anew, or stops; never do two lead."""
-    _begin_transition(teams)
+    teams.begin_to_follow(5, 1)
     teams.plane.admin.delete(LEASE)
     teams.settle()
     wait_for_holder(teams.plane, *replicas)

@@ -59,7 +59,7 @@ def test_the_server_is_left_alone_for_as_long_as_it_asks(teams: Teams, proxy: Pr
     teams.follow(2, 2)
     busy = proxy.add(Answer(429, retry_after=3, verbs=_PATCH, path=_QUOTAS))
     teams.publish(3, 1)
-    eventually(lambda: busy.hits == 1, "the server is busy")
+    eventually(lambda: busy.hits > 0, "the server is busy")
     sent = proxy.count(verbs=_PATCH, path=_QUOTAS)
     assert teams.says("True", "QuotasDistributed")  # not settled, so the word stands as it did
     proxy.clear()

@@ -103,9 +103,7 @@ def as_kueue(plane: ControlPlane, *, name: str = "dqo", reason: str = "Computed"
     path = f"{ORCHESTRATORS}/{name}"
     obj = plane.admin.get(path)
     conditions = [
-        each
-        for each in obj.get("status", {}).get("conditions") or []
-        if each["type"] != "EffectiveCapacityComputed"
+        each for each in obj.get("status", {}).get("conditions") or [] if each["type"] != "EffectiveCapacityComputed"
     ]
     own = {
         "type": "EffectiveCapacityComputed",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.controlplane.kueue import CRDS
@@ -29,14 +27,14 @@ SEEN = "DynamicQuotaOrchestrator definition seen"
 
 
 @pytest.fixture
-def teams(fresh_plane: ControlPlane) -> Iterator[ControlPlane]:
+def teams(fresh_plane: ControlPlane) -> ControlPlane:
     """Two teams, where definitions may be changed."""
     two_teams(fresh_plane)
     return fresh_plane
 
 
 def _make_ours(plane: ControlPlane, daemon: Daemon | None = None, *, ours: bool) -> None:
-    """Sets the label by which our copy of Kueue's definition is known, or takes it away. The daemon has seen it then."""
+    """Sets the label that our copy of Kueue's definition has, or takes it away. The daemon has seen it then."""
     seen = len(daemon.logs(SEEN)) if daemon else 0
     label = "kueue-dqo" if ours else None
     plane.admin.patch(DEFINITION, {"metadata": {"labels": {"app.kubernetes.io/managed-by": label}}})

@@ -118,7 +118,7 @@ def test_an_edit_of_the_subtree_that_leaves_the_foreign_owner_changes_nothing(st
     capacity(plane, 48)
     wait_for_condition(plane, "False", "EffectiveQuotasConflict")
     since = condition(plane)
-    plane.admin.patch(TEAM_B, {"spec": {"cohortName": ""}})
+    plane.admin.patch(TEAM_B, {"spec": {"cohortName": None}})
     wait_for_quotas(plane, road="status", team_a=48, team_b=20)
     plane.admin.patch(TEAM_B, {"spec": {"cohortName": "teams"}})
     wait_for_condition(plane, "False", "EffectiveQuotasConflict")

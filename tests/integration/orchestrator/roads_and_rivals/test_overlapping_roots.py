@@ -1,4 +1,4 @@
-"""Several orchestrators of ours, as objects: one of them writes to a subtree, and who it is changes only for a cause."""
+"""Several orchestrators of ours, as objects: one of them writes to a subtree, and who that is changes for a cause."""
 
 from __future__ import annotations
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
-from tests.integration.objects import COHORTS, ORCHESTRATORS, QUEUES, condition, orchestrator, wait_for_condition, wait_for_quotas
+from tests.integration.objects import (
+    COHORTS,
+    ORCHESTRATORS,
+    QUEUES,
+    condition,
+    orchestrator,
+    wait_for_condition,
+    wait_for_quotas,
+)
 from tests.integration.orchestrator.roads_and_rivals.scenes import (
     DQO,
     KUEUE,

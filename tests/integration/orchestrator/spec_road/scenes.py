@@ -1,8 +1,7 @@
-"""What the tests of the spec road share: two teams, Workloads, the versions of objects, what the daemon told."""
+"""What the tests of the spec road share: two teams, Workloads, declarations, what the daemon told, kubectl."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 from typing import Any, Final
@@ -34,7 +33,6 @@ from tests.integration.objects import (
 
 EVENTS: Final = "/api/v1/namespaces/default/events"
 WORKLOADS: Final = f"/apis/{GROUP}/v1beta2/namespaces/default/workloads"
-OURS: Final = "kueue-dqo-orchestrator"
 TEAM_A: Final = f"{QUEUES}/team-a"
 TEAM_B: Final = f"{QUEUES}/team-b"
 OF_A: Final[Quotas] = {"default": {"cpu": "10", "memory": "20Gi"}}
@@ -150,7 +148,7 @@ def in_force(plane: ControlPlane, path: str) -> dict[str, float]:
     return _units(plane.admin.get(path))
 
 
-def annotations(plane: ControlPlane, path: str) -> dict[str, str]:
+def noted(plane: ControlPlane, path: str) -> dict[str, str]:
     """Both annotations of ours, where they are there."""
     found = plane.admin.get(path)["metadata"].get("annotations", {})
     return {name: found[name] for name in (DECLARED, APPLIED) if name in found}
@@ -171,49 +169,7 @@ def _units(obj: Manifest) -> dict[str, float]:
     return {pair: nanos / NANOS for pair, nanos in nominal(obj).items()}
 
 
-# --- what happened ---------------------------------------------------------------------------------------------------
-
-
-class History:
-    """Every version of every ClusterQueue since it was made, by the API server's own record of them."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        answer = plane.admin.get(QUEUES)
-        self._plane = plane
-        self._since = answer["metadata"]["resourceVersion"]
-        self._before = {each["metadata"]["name"]: each for each in answer["items"]}
-
-    def versions(self, name: str) -> list[Manifest]:
-        """From the one at the beginning to the present one."""
-        query = {"watch": "true", "resourceVersion": self._since, "timeoutSeconds": "1"}
-        events = map(json.loads, self._plane.admin.request("GET", QUEUES, query=query).splitlines())
-        later = [event["object"] for event in events if event["object"]["metadata"].get("name") == name]
-        return [self._before[name], *later]
-
-    def changes(self, name: str) -> list[Manifest]:
-        """The versions that brought other quotas or annotations than the one before."""
-        versions = self.versions(name)
-        return [
-            after for before, after in itertools.pairwise(versions) if _quotas(before) != _quotas(after)
-        ]
-
-    def our_writes(self, name: str) -> list[Manifest]:
-        """Those of the changes after which the orchestrator is the one that owns the spec's quotas."""
-        return [each for each in self.changes(name) if OURS in owners(each)]
-
-
-def owners(obj: Manifest) -> set[str]:
-    """The field managers of spec.resourceGroups."""
-    return {
-        entry["manager"]
-        for entry in obj["metadata"]["managedFields"]
-        if "f:resourceGroups" in entry.get("fieldsV1", {}).get("f:spec", {})
-    }
-
-
-def _quotas(obj: Manifest) -> object:
-    noted = obj["metadata"].get("annotations", {})
-    return obj["spec"].get("resourceGroups"), noted.get(DECLARED), noted.get(APPLIED)
+# --- what was told, and kubectl --------------------------------------------------------------------------------------
 
 
 def told(plane: ControlPlane, reason: str, name: str) -> list[str]:
@@ -226,9 +182,6 @@ def wait_told(plane: ControlPlane, reason: str, name: str) -> str:
     """Until there is such an Event; its message."""
     eventually(lambda: bool(told(plane, reason, name)), f"an Event {reason} about {name}")
     return told(plane, reason, name)[0]
-
-
-# --- commands --------------------------------------------------------------------------------------------------------
 
 
 def kubectl(plane: ControlPlane, *arguments: str, manifest: Manifest | None = None, editor: str = "") -> str:

@@ -9,6 +9,7 @@ from tests.integration.objects import (
     COHORTS,
     ORCHESTRATORS,
     QUEUES,
+    Quotas,
     cohort,
     flavor,
     orchestrator,
@@ -18,17 +19,20 @@ from tests.integration.objects import (
     wait_for_condition,
     wait_for_quotas,
 )
-from tests.integration.orchestrator.spec_road.scenes import OURS, annotations, owners
+from tests.integration.orchestrator.spec_road.history import OURS, owners
+from tests.integration.orchestrator.spec_road.scenes import (
+    noted,
+)
 
-TEXTS = {
+TEXTS: Quotas = {
     "default": {
         "cpu": {"nominalQuota": "1000m", "borrowingLimit": "0.50", "lendingLimit": "1"},
         "memory": {"nominalQuota": "1024Mi"},
     },
     "spare": {"cpu": {"nominalQuota": 8}, "memory": {"nominalQuota": "1e3"}},
 }
-NUMBERS = {"default": {"cpu": 8, "memory": "8000000000"}}
-UNCHANGED = {"default": {"cpu": "3000m", "memory": "3Gi"}}
+NUMBERS: Quotas = {"default": {"cpu": 8, "memory": "8000000000"}}
+UNCHANGED: Quotas = {"default": {"cpu": "3000m", "memory": "3Gi"}}
 ALL = {f"{QUEUES}/texts": TEXTS, f"{QUEUES}/numbers": NUMBERS, f"{COHORTS}/teams": UNCHANGED}
 ROOT = ("Cohort", "teams")
 
@@ -56,7 +60,7 @@ def test_the_declared_quotas_come_back_as_they_were_written(plane: ControlPlane)
     assert done.code == 0, done
     for path, groups in written.items():
         assert plane.admin.get(path)["spec"]["resourceGroups"] == groups
-        assert annotations(plane, path) == {}
+        assert noted(plane, path) == {}
         assert OURS not in owners(plane.admin.get(path))
     assert daemon.metric("kueue_dqo_quota_reverts_total") == 0
     plane.admin.apply(orchestrator("again", "pool", root=ROOT))

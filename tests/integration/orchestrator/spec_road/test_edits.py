@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.admin import APPLY_PATCH
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
@@ -21,11 +20,11 @@ from tests.integration.objects import (
     wait_for_condition,
     wait_for_quotas,
 )
+from tests.integration.orchestrator.spec_road.history import History
 from tests.integration.orchestrator.spec_road.scenes import (
     OF_A,
     TEAM_A,
     TEAM_B,
-    History,
     capacity,
     declaration,
     declared,
@@ -112,6 +111,17 @@ def test_an_edit_while_nobody_orchestrates_is_taken_in_at_the_next_start(teams: 
     assert declared(teams, TEAM_A) == {CPU: 18, MEMORY: 20 * GI}
 
 
+def test_a_capacity_that_comes_and_goes_leaves_the_declaration(teams: ControlPlane) -> None:
+    """Character by character: it does not creep towards what was in force, and nothing stays at zero."""
+    start_adopted(teams)
+    text = teams.admin.get(TEAM_A)["metadata"]["annotations"][DECLARED]
+    for cpu in (8, 1, 0, 2, 48, 24):
+        capacity(teams, cpu)
+        wait_for_quotas(teams, team_a=cpu / 4, team_b=cpu * 3 / 4)
+    assert teams.admin.get(TEAM_A)["metadata"]["annotations"][DECLARED] == text
+    assert declaration(teams, TEAM_A) == groups(OF_A)
+
+
 def test_edits_of_one_queue_in_a_row_all_count(teams: ControlPlane) -> None:
     """Each of another field; nothing of the former is lost."""
     start_adopted(teams)
@@ -165,51 +175,6 @@ def test_an_edit_reaches_kueue_s_scheduler(kueue: ControlPlane) -> None:
     wait_refused(kueue, "large")
     set_quota(kueue, TEAM_A, "nominalQuota", "18")
     wait_admitted(kueue, "large")
-
-
-# --- a declaration that git keeps ------------------------------------------------------------------------------------
-
-
-def _from_git(quotas: Any) -> dict[str, Any]:
-    """A ClusterQueue as git has it: its quotas are in the annotation, and the spec leaves them out."""
-    manifest = queue("team-a", {}, cohort="teams")
-    del manifest["spec"]["resourceGroups"]
-    manifest["metadata"]["annotations"] = {DECLARED: json.dumps(groups(quotas), indent=1)}
-    return manifest
-
-
-@pytest.fixture
-def git_teams(teams: ControlPlane) -> ControlPlane:
-    """The two teams, of which one is kept by a GitOps tool, in the annotation."""
-    teams.admin.delete(TEAM_A)
-    teams.admin.apply(_from_git(OF_A), manager="argocd-controller")
-    start_adopted(teams)
-    return teams
-
-
-def test_git_declares_in_the_annotation_and_the_spec_carries_the_shares(git_teams: ControlPlane) -> None:
-    """A commit changes the shares; the tool that applies it takes nothing else back."""
-    assert declared(git_teams, TEAM_A) == {CPU: 10, MEMORY: 20 * GI}
-    git_teams.admin.apply(_from_git({"default": {"cpu": 18, "memory": "20Gi"}}), manager="argocd-controller")
-    wait_for_quotas(git_teams, team_a=9, team_b=15)
-    git_teams.admin.apply(
-        _from_git({"default": {"cpu": 18, "memory": "20Gi"}, "spare": {"cpu": 7, "memory": "1Gi"}}),
-        manager="argocd-controller",
-    )
-    eventually(lambda: "spare/cpu" in in_force(git_teams, TEAM_A), "the flavor is in force")
-    assert in_force(git_teams, TEAM_A) == {CPU: 9, MEMORY: 10 * GI, "spare/cpu": 7, "spare/memory": GI}
-
-
-def test_the_text_of_git_stays_as_it_is(git_teams: ControlPlane) -> None:
-    """Whatever its spaces: a tool that compares it finds no difference, and needs no force to change it."""
-    text = _from_git(OF_A)["metadata"]["annotations"][DECLARED]
-    capacity(git_teams, 40)
-    wait_for_quotas(git_teams, team_a=10, team_b=30)
-    assert git_teams.admin.get(TEAM_A)["metadata"]["annotations"][DECLARED] == text
-    history = History(git_teams)
-    query = {"fieldManager": "argocd-controller", "force": "false"}
-    git_teams.admin.request("PATCH", TEAM_A, _from_git(OF_A), content_type=APPLY_PATCH, query=query)
-    assert not history.changes("team-a")
 
 
 def _first(held: list[dict[str, Any]]) -> Any:

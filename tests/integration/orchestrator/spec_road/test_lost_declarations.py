@@ -9,16 +9,16 @@ import pytest
 from tests.controlplane.plane import ControlPlane
 from tests.integration.daemons import start_orchestrator
 from tests.integration.objects import APPLIED, DECLARED, groups, wait_for_condition, wait_for_quotas
+from tests.integration.orchestrator.spec_road.history import History
 from tests.integration.orchestrator.spec_road.scenes import (
     OF_A,
     TEAM_A,
     TEAM_B,
-    History,
     annotate,
-    annotations,
     capacity,
     declared,
     in_force,
+    noted,
     start_adopted,
     wait_for_computation,
     wait_for_message,
@@ -69,7 +69,7 @@ def _swing(plane: ControlPlane) -> None:
 def test_nothing_is_written_and_restoring_leads_out(loss: Loss, teams: ControlPlane) -> None:
     """Whatever the capacity does: what is in force is never taken for a declaration, in either queue."""
     start_adopted(teams)
-    kept = annotations(teams, TEAM_A)
+    kept = noted(teams, TEAM_A)
     _lose(teams, loss)
     history = History(teams)
     _swing(teams)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.controlplane.plane import ControlPlane
 from tests.integration.objects import GROUP, Manifest, wait_for_condition, wait_for_quotas
+from tests.integration.orchestrator.spec_road.history import History
 from tests.integration.orchestrator.spec_road.scenes import (
     TEAM_A,
-    History,
     capacity,
     start_adopted,
     wait_for_computation,

@@ -13,16 +13,14 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import Daemon
 from tests.integration.objects import condition, cores, queue, wait_for_condition, wait_for_quotas
+from tests.integration.orchestrator.spec_road.history import OURS, History, owners
 from tests.integration.orchestrator.spec_road.scenes import (
     OF_A,
-    OURS,
     TEAM_A,
-    History,
     capacity,
     declared,
     in_force,
     kubectl,
-    owners,
     start_adopted,
     told,
     wait_for_computation,
