@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from bench.cluster import CONCURRENCY
-from bench.redistribution import Observer, Scene
+from bench.observer import Observer
+from bench.redistribution import Scene
 from kueue_dqo.api import dqo
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, CLUSTER_QUEUES

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from bench import cluster
 from bench.measure import print_load, print_title
+from bench.observer import Observer, Seen
 from bench.orders import Daemon, Order, Script
-from bench.redistribution import NAMESPACE, Observer, Scene, Seen, submit
+from bench.redistribution import NAMESPACE, Scene, submit
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.resources import WORKLOADS
 from tests.controlplane.kueue import start_minimal
@@ -145,8 +146,8 @@ def _print_scene(scene: Scene, window: float) -> None:
     )
     print(f"  7 in {arrivals} of those that grow. There, 1 cpu arrives, which fits before and after and makes the")
     print(f"  Cohort full; in a queue that shrinks arrive {arrivals + 1} cpu, which never fit. All arrive at random")
-    print(f"  moments within {window:g} s from the start. A script writes its second half when the first is")
-    print("  answered, or a second after that.\n")
+    print(f"  moments within {window:g} s from the start. A script writes its second half as soon as the first is")
+    print(f"  answered; with `{_PAUSE:g} s`, that much later.\n")
     print(f"  {'':<20} {'':>6}  {'rounds with':>23}  {'Workloads':>9}  below the capacity: median,")
     print(f"  {'':<20} {'rounds':>6}  {'preemption':>11} {'overcommit':>11}  {'preempted':>9}  longest, deepest")
 

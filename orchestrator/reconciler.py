@@ -31,6 +31,8 @@ EVERYTHING: Final = "everything"
 """The one key of the work queue."""
 REFUSAL_KEPT: Final = 600.0
 """Seconds after which a refused write is tried again although neither the object nor its quotas have changed."""
+MISSING_RIGHT_KEPT: Final = 30.0
+"""As above, where it is the right to write that is missing: an API server that has just started knows no rights yet."""
 _MODE_UNKNOWN: Final = 5.0
 
 _log = structlog.get_logger(__name__)
@@ -40,7 +42,7 @@ class _Refusal(NamedTuple):
     why: str
     quotas: EffectiveQuotas
     generation: int | None
-    at: float
+    until: float
 
 
 class Reconciler:
@@ -185,7 +187,8 @@ class Reconciler:
             del self._refusals[key]
         for key, why in report.refused.items():
             generation = self._cluster.views[key][0].node.metadata.generation if key in self._cluster.views else None
-            self._refusals[key] = _Refusal(why, wanted[key], generation, self._clock.monotonic())
+            kept = MISSING_RIGHT_KEPT if key in report.without_right else REFUSAL_KEPT
+            self._refusals[key] = _Refusal(why, wanted[key], generation, self._clock.monotonic() + kept)
 
     def _refusal(self, key: ObjectKey, quotas: EffectiveQuotas) -> _Refusal | None:
         """The refusal that still stands: of these quotas, for the object as it is, and not too old."""
@@ -193,7 +196,7 @@ class Reconciler:
         if refusal is None or key not in self._cluster.views:
             return None
         generation = self._cluster.views[key][0].node.metadata.generation
-        is_old = self._clock.monotonic() >= refusal.at + REFUSAL_KEPT
+        is_old = self._clock.monotonic() >= refusal.until
         if is_old or refusal.quotas != quotas or refusal.generation != generation:
             return None
         return refusal
@@ -224,7 +227,7 @@ class Reconciler:
     def _result(self) -> Result:
         """Come back when what is left alone may be tried again."""
         now = self._clock.monotonic()
-        ends = [refusal.at + REFUSAL_KEPT for refusal in self._refusals.values()]
+        ends = [refusal.until for refusal in self._refusals.values()]
         again = self._rivals.until()
         if again is not None:
             ends.append(again)

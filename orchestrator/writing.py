@@ -17,6 +17,7 @@ from kueue_dqo.runtime.errors import (
     Answered,
     ApiError,
     Conflict,
+    Forbidden,
     Invalid,
     NotFound,
     ServerFailed,
@@ -46,6 +47,8 @@ class Report:
 
     landed: int = 0
     refused: dict[ObjectKey, str] = field(default_factory=dict)
+    without_right: set[ObjectKey] = field(default_factory=set)
+    """Those of the refused that this process may not write to at present."""
     outdated: set[ObjectKey] = field(default_factory=set)
     """Objects that were not what the computation saw."""
     uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = field(default_factory=dict)
@@ -160,6 +163,8 @@ class QuotaWriter:
         else:
             self._metrics.writes.labels(key.kind, "refused").inc()
             report.refused[key] = _words(error)
+            if isinstance(error, Forbidden) and error.is_missing_right:
+                report.without_right.add(key)
             log.error("write refused")
 
 

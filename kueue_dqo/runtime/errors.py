@@ -66,6 +66,14 @@ class Unauthorized(Answered):
 class Forbidden(Answered):
     """403: known, but not allowed; or refused by an admission plugin."""
 
+    @property
+    def is_missing_right(self) -> bool:
+        """Whether it is the caller who may not do this, whatever it writes, and no admission plugin that refuses.
+
+        Nothing but the API server's words tells. Just after its start it says so of rights that it has not read yet.
+        """
+        return ': User "' in self.message and '" cannot ' in self.message
+
 
 class NotFound(Answered):
     """404: no such object, or no such resource."""

@@ -15,6 +15,7 @@ from tests.controlplane.admin import Refused
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import NAMESPACE, Daemon
+from tests.integration.judge import Record
 from tests.integration.objects import (
     ORCHESTRATORS,
     PROVIDERS,
@@ -27,7 +28,7 @@ from tests.integration.objects import (
     publish,
     queue,
 )
-from tests.integration.recorder import Record, Recorder
+from tests.integration.recorder import Recorder
 
 SHARES: Final = {f"team-{letter}": number for number, letter in enumerate("abcdefgh", 1)}
 TOTAL: Final = sum(SHARES.values())

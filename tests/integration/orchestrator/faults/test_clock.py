@@ -17,7 +17,7 @@ from tests.integration.orchestrator.faults.teams import LEASE, Teams, holder, wa
 
 _SOURCE: Final = Path(__file__).with_name("shifted_clock.c")
 _OFF: Final = 600
-_RENEWALS: Final = 12
+_RENEWALS: Final = 9
 """So many take longer than a term."""
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from tests.controlplane.admin import Refused
 from tests.controlplane.faults import WRITES, Answer, Delay, Fault, LoseAnswer, LoseRequest
 from tests.controlplane.processes import eventually
-from tests.integration.daemons import start_orchestrator
-from tests.integration.objects import QUEUES, nominal
+from tests.integration.daemons import NAMESPACE, ORCHESTRATOR, start_orchestrator
+from tests.integration.objects import QUEUES, condition, nominal
 from tests.integration.orchestrator.faults.teams import SHARES, Teams
 from tests.integration.proxies import Proxy
 
 _PATCH = frozenset({"patch"})
 _QUOTAS = "/(clusterqueues|cohorts)/"
+_ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/kueue-dqo-orchestrator"
 _ONE_AT_A_TIME = {"DQO_CONCURRENCY": "1"}
 
 
@@ -86,10 +88,10 @@ def test_the_outcome_of_a_write_is_not_known(loss: type[Fault], teams: Teams, pr
     """It counts as if it had landed and as if it had not, until the object is read."""
     daemon = start_orchestrator(teams.plane, server=proxy.url)
     teams.follow(2, 2)
-    lost = proxy.add(loss(verbs=_PATCH, path=_QUOTAS, every=3, times=3))
+    lost = proxy.add(loss(verbs=_PATCH, path=_QUOTAS, every=3, times=2))
     for cpu, memory in ((5, 1), (1, 5)):
         teams.follow(cpu, memory)
-    assert daemon.metric("kueue_dqo_quota_writes_total", result="failed") == lost.hits == 3
+    assert daemon.metric("kueue_dqo_quota_writes_total", result="failed") == lost.hits == 2
     teams.check()
 
 
@@ -103,4 +105,33 @@ def test_a_server_that_refuses_everything_is_not_stormed(teams: Teams, proxy: Pr
     assert teams.moved() == 0
     proxy.clear()
     teams.settle()
+    teams.check()
+
+
+def test_a_right_that_is_missing_for_a_while_is_used_again_soon(teams: Teams) -> None:
+    """As after a start of the API server, which refuses everything until it has read the rights."""
+    daemon = start_orchestrator(teams.plane)
+    teams.follow(2, 2)
+    rules = teams.plane.admin.get(_ROLE)["rules"]
+    reading = [rule for rule in rules if not ("patch" in rule["verbs"] and "clusterqueues" in rule["resources"])]
+    assert len(reading) == len(rules) - 1
+    teams.plane.admin.patch(_ROLE, {"rules": reading})
+    account = teams.plane.as_service_account(NAMESPACE, ORCHESTRATOR)
+
+    def is_refused() -> bool:
+        try:
+            account.patch(f"{QUEUES}/team-a", {})
+        except Refused as error:
+            return error.code == 403
+        return False
+
+    eventually(is_refused, "the right is gone")
+    teams.publish(5, 1)
+    eventually(lambda: teams.says("False", "WriteRejected"), "it is said so")
+    assert "cannot patch" in condition(teams.plane)["message"]
+    refused = daemon.metric("kueue_dqo_quota_writes_total", result="refused")
+    assert refused <= len(SHARES)
+    teams.plane.admin.patch(_ROLE, {"rules": rules})
+    teams.settle()
+    assert daemon.metric("kueue_dqo_quota_writes_total", result="refused") == refused
     teams.check()

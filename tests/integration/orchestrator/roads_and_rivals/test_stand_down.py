@@ -6,11 +6,13 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
 from tests.integration.objects import (
+    APPLIED,
     COHORTS,
     ORCHESTRATORS,
     QUEUES,
     condition,
     orchestrator,
+    queue,
     wait_for_condition,
     wait_for_quotas,
 )
@@ -21,6 +23,7 @@ from tests.integration.orchestrator.roads_and_rivals.scenes import (
     as_kueue,
     capacity,
     drop_effective_quotas,
+    is_idle,
     told,
     versions,
     wait_seen,
@@ -59,6 +62,29 @@ def test_kueues_manager_in_a_status_stops_every_write(teams: ControlPlane) -> No
     (line,) = daemon.logs(LOG)
     assert (line["orchestrator"], line["level"]) == ("other", "warning")
     assert told(teams, "StandingDown", "dqo") == []
+
+
+def test_it_stops_amid_a_pass_even_where_kueue_changes_no_value(teams: ControlPlane) -> None:
+    """That Kueue owns the fields is enough. What was written by then stays, and no more is written."""
+    names = [f"queue-{number:02}" for number in range(20)]
+    teams.admin.apply(*(queue(name, {"default": {"cpu": 1}}, cohort="teams") for name in names))
+    slow = {"DQO_WRITE_QPS": "2", "DQO_WRITE_BURST": "1", "DQO_CONCURRENCY": "1"}
+    daemon = start_orchestrator(teams, environment=slow)
+    capacity(teams, 100)
+    eventually(lambda: _adopted(teams) >= 2, "the pass has begun")
+    present = teams.admin.get(DQO)
+    teams.admin.apply({**present, "status": {"conditions": present["status"]["conditions"]}}, manager=KUEUE)
+    eventually(lambda: daemon.metric("kueue_dqo_standing_down") == 1 and is_idle(daemon), "it stands down")
+    before = versions(teams, *EVERYTHING)
+    assert _adopted(teams) < len(names)
+    capacity(teams, 200)
+    wait_seen(daemon, 200)
+    assert versions(teams, *EVERYTHING) == before
+
+
+def _adopted(plane: ControlPlane) -> int:
+    """How many queues the orchestrator has written."""
+    return sum(APPLIED in each["metadata"].get("annotations", {}) for each in plane.admin.items(QUEUES))
 
 
 def test_kueue_that_updates_queues_is_no_reason_to_stand_down(status_teams: ControlPlane) -> None:

@@ -49,6 +49,7 @@ WRONG = [
     pytest.param(["--write-qps=-1"], "--write-qps", id="qps"),
     pytest.param(["--no-such-flag"], "No such option", id="unknown"),
     pytest.param(["--kubeconfig=/no/such/file"], "/no/such/file", id="kubeconfig"),
+    pytest.param(["--kubeconfig=/"], "kubeconfig /: there is no such file", id="folder"),
     pytest.param(["--kubeconfig=/no/such/file", "--log-format=console"], "/no/such/file", id="for people"),
 ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import ORCHESTRATOR, QUICK_ELECTION, ROOT, Daemon, start_orchestrator
-from tests.integration.objects import ORCHESTRATORS, QUEUES, wait_for_condition, wait_for_quotas
+from tests.integration.objects import wait_for_condition, wait_for_quotas
 from tests.integration.orchestrator.roads_and_rivals.scenes import (
     DQO,
     EVENTS,
@@ -134,5 +134,3 @@ def _check_log(daemon: Daemon) -> None:
         assert not re.search(r"team-|dqo\b|pool|\d", line["event"]), line["event"]
     names = {line.get("orchestrator") for line in daemon.logs("condition changed")}
     assert names == {"dqo"}
-    assert ORCHESTRATORS.endswith("dynamicquotaorchestrators")
-    assert QUEUES.endswith("clusterqueues")

@@ -64,6 +64,25 @@ def test_no_answer_is_transient() -> None:
     assert not is_transient(ValueError("a fault of ours"))
 
 
+@pytest.mark.parametrize(
+    ("message", "is_missing"),
+    [
+        (
+            'clusterqueues.kueue.x-k8s.io "a" is forbidden: User "system:serviceaccount:n:s" cannot patch resource '
+            '"clusterqueues" in API group "kueue.x-k8s.io" at the cluster scope',
+            True,
+        ),
+        ('admission webhook "vclusterqueue.kb.io" denied the request: spec.resourceGroups: Invalid value', False),
+        ('clusterqueues.kueue.x-k8s.io "a" is forbidden: ValidatingAdmissionPolicy "p" denied request', False),
+        ("", False),
+    ],
+)
+def test_a_missing_right_is_told_from_a_refusal_by_admission(message: str, *, is_missing: bool) -> None:
+    raised = error(403, status(message=message, reason="Forbidden", code=403))
+    assert isinstance(raised, Forbidden)
+    assert raised.is_missing_right is is_missing
+
+
 def test_a_refusal_of_validation_names_its_causes() -> None:
     raised = error(
         422,
