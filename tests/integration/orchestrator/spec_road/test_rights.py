@@ -110,8 +110,8 @@ def _publish(plane: ControlPlane, cpu: int, status: str = "True") -> None:
     publish(plane, "pool", {"default": {"cpu": str(cpu)}}, status=status)
 
 
-def _lease(holder: str) -> dict[str, Any]:
-    """The sign of life of a provider; without a holder it has ended."""
+def _lease(seconds: int) -> dict[str, Any]:
+    """The sign of life of a provider, which nobody renews."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -120,16 +120,21 @@ def _lease(holder: str) -> dict[str, Any]:
             "namespace": NAMESPACE,
             "labels": {"kueue-dqo.dev/controller-name": "example.com.by-hand"},
         },
-        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600},
+        "spec": {"holderIdentity": "pool", "leaseDurationSeconds": seconds},
     }
 
 
-def _end_twice(plane: ControlPlane, daemon: Daemon) -> None:
-    """A provider ends, comes back and ends again: an Event, and then its count."""
-    expired = "kueue_dqo_provider_lease_expired"
-    for holder in ("", "pool", ""):
-        plane.admin.apply(_lease(holder))
-        eventually(lambda holder=holder: daemon.metric(expired) == (not holder), f"{holder or 'its end'} is seen")  # type: ignore[misc]  # mypy infers no type for a default
+def _expire_twice(plane: ControlPlane, daemon: Daemon) -> None:
+    """A provider falls silent, comes back and falls silent again: an Event, and then its count."""
+
+    def apply(seconds: int, *, is_expired: bool) -> None:
+        plane.admin.apply(_lease(seconds))
+        gauge = "kueue_dqo_provider_lease_expired"
+        eventually(lambda: daemon.metric(gauge) == is_expired, f"a Lease of {seconds} s has expired: {is_expired}")
+
+    apply(1, is_expired=True)
+    apply(3600, is_expired=False)
+    apply(1, is_expired=True)
     eventually(lambda: daemon.metric("kueue_dqo_events_written_total", verb="patch") > 0, "the Event is counted")
 
 
@@ -178,7 +183,7 @@ async def test_every_right_is_used_and_none_is_missing(overlay: str, audited_pla
             await asyncio.to_thread(eventually, lambda: fault.hits > 0, "orchestrators are not followed")
             await asyncio.to_thread(_change_status_unseen, plane, road)
             proxy.clear()
-        await asyncio.to_thread(_end_twice, plane, daemon)
+        await asyncio.to_thread(_expire_twice, plane, daemon)
         await asyncio.to_thread(daemon.server.stop)
     asked, granted = _requests(plane.requests()[before:]), _granted(overlay)
     assert {right for right in granted if not any(right.covers(each) for each in asked)} == set()
