@@ -11,8 +11,7 @@ from typing import Final
 import pytest
 
 from tests.controlplane.processes import eventually
-from tests.integration.daemons import QUICK_ELECTION, start_orchestrator
-from tests.integration.objects import condition
+from tests.integration.daemons import QUICK_ELECTION, Daemon, start_orchestrator
 from tests.integration.orchestrator.faults.teams import LEASE, Teams, holder, wait_for_holder
 
 _SOURCE: Final = Path(__file__).with_name("shifted_clock.c")
@@ -51,25 +50,20 @@ def _watch_renewals(teams: Teams, leader: str) -> None:
     assert teams.plane.admin.get(LEASE)["spec"]["leaseTransitions"] == lease["leaseTransitions"]
 
 
-@pytest.mark.parametrize("shift", [_OFF, -_OFF], ids=["ahead", "behind"])
-def test_a_clock_that_is_ten_minutes_off_changes_nothing(shift: int, teams: Teams, shim: Path) -> None:
-    """Neither takes the Lease from the other while it is held, and each takes it over and distributes as ever."""
+def test_a_clock_that_is_ten_minutes_off_changes_nothing(teams: Teams, shim: Path) -> None:
+    """Nobody takes the Lease from another while it is held; each takes it over in its turn, and distributes as ever."""
     plane = teams.plane
-    off = {**QUICK_ELECTION, "LD_PRELOAD": str(shim), "SHIFTED_CLOCK_SECONDS": str(shift)}
-    right = start_orchestrator(plane, name="right", environment=QUICK_ELECTION)
-    wait_for_holder(plane, "right")
-    wrong = start_orchestrator(plane, name="wrong", environment=off)
-    teams.follow(2, 2)
-    _watch_renewals(teams, "right")
-    right.server.kill()
-    teams.publish(5, 1)
-    teams.settle()
-    wait_for_holder(plane, "wrong")
-    assert abs(_seconds_ahead(plane.admin.get(LEASE)["spec"]["renewTime"]) - shift) < _OFF / 2  # the clock is off
-    start_orchestrator(plane, name="third", environment=QUICK_ELECTION)
-    _watch_renewals(teams, "wrong")
-    wrong.server.kill()
-    teams.follow(1, 5)
-    wait_for_holder(plane, "third")
+    shifts = {"right": 0, "ahead": _OFF, "behind": -_OFF}
+    replicas: dict[str, Daemon] = {}
+    leader = ""
+    for turn, (name, shift) in enumerate(shifts.items(), 1):
+        environment = {**QUICK_ELECTION, "LD_PRELOAD": str(shim), "SHIFTED_CLOCK_SECONDS": str(shift)}
+        replicas[name] = start_orchestrator(plane, name=name, environment=environment)
+        if leader:
+            _watch_renewals(teams, leader)
+            replicas[leader].server.kill()
+        teams.follow(turn, 4 - turn)
+        leader = wait_for_holder(plane, name)
+        assert abs(_seconds_ahead(plane.admin.get(LEASE)["spec"]["renewTime"]) - shift) < _OFF / 2  # the clock is off
+    _watch_renewals(teams, leader)
     teams.check()
-    assert condition(plane)["status"] == "True"
