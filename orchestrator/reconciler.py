@@ -20,6 +20,7 @@ from kueue_dqo.runtime.controller import Result
 from kueue_dqo.runtime.errors import NotFound
 from orchestrator.cluster import Cluster, Mode
 from orchestrator.compute import Outcome, compute
+from orchestrator.discovery import discover
 from orchestrator.metrics import OrchestratorMetrics
 from orchestrator.rival_watch import RivalWatch
 from orchestrator.status_writer import StatusWriter
@@ -96,12 +97,15 @@ class Reconciler:
         """Statuses first: others go by who distributes, and nobody is promised more than the capacity that is told."""
         distributing = {name for name, outcome in outcomes.items() if outcome.quotas}
         progress = {name: Progress(is_settled=name not in distributing) for name in outcomes}
-        await self._statuses.write(outcomes, progress)
-        if self._is_outdated and not self._goes_on(ground):
+        refusals = await self._statuses.write(outcomes, progress)
+        distributing -= refusals.keys()  # of capacity that nobody can be told, no quotas are made
+        is_late = self._is_outdated
+        if is_late and not self._goes_on(ground):
             return self._result()
         self._was_put_off = False
-        transitions = {name: self._transition(outcomes[name], mode) for name in sorted(distributing)}
+        transitions = {name: self._transition(name, outcomes[name], mode) for name in sorted(distributing)}
         report = await self._writer.write(transitions, mode.road, lambda: self._is_outdated)
+        report.was_interrupted |= is_late  # the next pass has the last word
         self._remember(report, outcomes)
         for name, transition in transitions.items():
             progress[name] = self._progress(outcomes[name], transition, report)
@@ -109,7 +113,7 @@ class Reconciler:
         for key in report.outdated:
             await self._reread(key)
         if not report.was_interrupted:
-            await self._statuses.write(outcomes, progress)
+            refusals |= await self._statuses.write(outcomes, progress)
         if report.retry_after:
             return Result(requeue_after=report.retry_after)
         if report.failures:
@@ -118,6 +122,8 @@ class Reconciler:
             raise report.failures[0]
         if report.outdated:
             return Result(requeue_after=0.0)
+        for error in refusals.values():
+            raise error  # tried again, with growing pauses
         return self._result()
 
     def _goes_on(self, ground: object) -> bool:
@@ -141,13 +147,16 @@ class Reconciler:
         views = {key: view for key, (_, view) in self._cluster.views.items()}
         return self._cluster.mode, views, orchestrators
 
-    def _transition(self, outcome: Outcome, mode: Mode) -> Transition:
+    def _transition(self, name: str, outcome: Outcome, mode: Mode) -> Transition:
         views = self._cluster.views
+        orchestrator = self._cluster.orchestrators[name].orchestrator
+        newest = discover(orchestrator, self._cluster.providers) if orchestrator is not None else outcome.discovery
 
         def capacity(pair: FlavorResource) -> int | None:
+            """What was told, and no more than there is by now."""
             if pair.flavor not in (outcome.discovery.flavors or {}):
                 return None
-            return outcome.discovery.units(pair) * unit_nanos(pair.resource)
+            return min(outcome.discovery.units(pair), newest.units(pair)) * unit_nanos(pair.resource)
 
         def is_written(key: ObjectKey, quotas: EffectiveQuotas) -> bool:
             held, view = views[key]

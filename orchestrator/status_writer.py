@@ -42,21 +42,26 @@ class StatusWriter:
         self._clock = clock
         self._metrics = metrics
 
-    async def write(self, outcomes: Mapping[str, Outcome], progress: Mapping[str, Progress]) -> None:
+    async def write(self, outcomes: Mapping[str, Outcome], progress: Mapping[str, Progress]) -> dict[str, ApiError]:
         """Every orchestrator's status, those first that distribute nothing: others may take over from them.
 
-        One that is refused does not hold the others up. Raises the last ApiError after all were tried.
+        Returns the refusals by name; they do not hold the others up. Raises an ApiError that passes by itself, after
+        all were tried.
         """
+        refusals: dict[str, ApiError] = {}
         failure: ApiError | None = None
         for name in sorted(self._cluster.orchestrators, key=lambda name: (_distributes(outcomes.get(name)), name)):
             try:
                 await self._write(name, outcomes.get(name), progress.get(name, Progress(is_settled=True)))
             except ApiError as error:
-                failure = error
-                if not is_transient(error):
+                if is_transient(error):
+                    failure = error
+                else:
+                    refusals[name] = error
                     _log.error("status refused", orchestrator=name, error=str(error))
         if failure is not None:
             raise failure
+        return refusals
 
     async def _write(self, name: str, outcome: Outcome | None, progress: Progress) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
