@@ -19,6 +19,7 @@ from kueue_dqo.runtime.clock import SystemClock
 from kueue_dqo.runtime.controller import Controller, ControllerMetrics
 from kueue_dqo.runtime.events import EventMetrics, EventRecorder
 from kueue_dqo.runtime.leader import LeaderElector, LeaderMetrics
+from kueue_dqo.runtime.limiter import TokenBucket
 from kueue_dqo.runtime.request_metrics import RequestMetrics
 from kueue_dqo.runtime.serving import HealthServer
 from kueue_dqo.runtime.workqueue import QueueMetrics, WorkQueue
@@ -36,6 +37,7 @@ from orchestrator.writing import QuotaWriter
 NAME: Final = "orchestrator"
 _FIRST_RETRY: Final = 0.2
 _LONGEST_RETRY: Final = 30.0
+_LONGEST_WRITE: Final = 4.0
 
 _log = structlog.get_logger(__name__)
 
@@ -61,6 +63,11 @@ class Options:
     context: str | None = None
     quota_metrics: bool = True
 
+    @property
+    def write_timeout(self) -> float:
+        """What a leader has sent in the last moment of its term is over before another one's can begin."""
+        return min(_LONGEST_WRITE, 0.8 * (self.lease_duration - self.renew_deadline))
+
 
 async def run(options: Options) -> None:
     """Runs until it is cancelled, then drains. Raises ConfigurationError, and OSError for a port that is taken."""
@@ -69,19 +76,14 @@ async def run(options: Options) -> None:
         collector(registry=registry)
     metrics, requests = OrchestratorMetrics(registry), RequestMetrics(registry)
 
-    async def connect(*, qps: float = 0, connections: int = 64) -> Client:
+    async def connect(*, connections: int) -> Client:
         return await Client.connect(
-            kubeconfig=options.kubeconfig,
-            context=options.context,
-            qps=qps,
-            burst=options.write_burst,
-            connections=connections,
-            metrics=requests,
+            kubeconfig=options.kubeconfig, context=options.context, connections=connections, metrics=requests
         )
 
     # Elections and Events have connections of their own: neither waits for quotas, nor the other way round.
     async with (
-        await connect(qps=options.write_qps, connections=options.concurrency + 16) as client,
+        await connect(connections=options.concurrency + 16) as client,
         await connect(connections=1) as election_client,
         await connect(connections=2) as event_client,
     ):
@@ -127,6 +129,8 @@ async def run(options: Options) -> None:
             cluster,
             may_write=lambda: may_write() and not rivals.is_down(),
             concurrency=options.concurrency,
+            limiter=TokenBucket(rate=options.write_qps, burst=options.write_burst) if options.write_qps else None,
+            timeout=options.write_timeout,
             clock=clock,
             metrics=metrics,
             on_landed=OverQuota(events).landed,

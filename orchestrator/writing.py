@@ -25,6 +25,7 @@ from kueue_dqo.runtime.errors import (
     Unauthorized,
     Unreachable,
 )
+from kueue_dqo.runtime.limiter import TokenBucket
 from orchestrator.cluster import QUOTA_RESOURCES, Cluster
 from orchestrator.enforcement.held import Held, View
 from orchestrator.enforcement.patches import Operation
@@ -33,8 +34,6 @@ from orchestrator.enforcement.spec import FIELD_MANAGER
 from orchestrator.metrics import OrchestratorMetrics
 from orchestrator.transition import Transition, Write
 
-WRITE_TIMEOUT: Final = 4.0
-"""Seconds. Less than what lies between the end of a leader's term and the beginning of the next one's."""
 _FAILURES_IN_A_ROW: Final = 3
 """After so many writes that failed by themselves, the API server is left alone for a while."""
 
@@ -68,14 +67,19 @@ class QuotaWriter:
         *,
         may_write: Callable[[], bool],
         concurrency: int,
+        limiter: TokenBucket | None,
+        timeout: float,
         clock: Clock,
         metrics: OrchestratorMetrics,
         on_landed: Callable[[View, Held, View], None],
     ) -> None:
+        """`timeout` of a write is in seconds, and less than what lies between a leader's term and the next one's."""
         self._client = client
         self._cluster = cluster
         self._may_write = may_write
         self._concurrency = concurrency
+        self._limiter = limiter
+        self._timeout = timeout
         self._clock = clock
         self._metrics = metrics
         self._on_landed = on_landed
@@ -86,7 +90,7 @@ class QuotaWriter:
         Writes under way are always waited for, also when this is cancelled.
         """
         report = Report()
-        under_way: dict[asyncio.Task[ApiError | None], tuple[Transition, Write, float]] = {}
+        under_way: dict[asyncio.Task[ApiError | None], tuple[Transition, Write]] = {}
         failures_in_a_row = 0
         try:
             while True:
@@ -97,12 +101,17 @@ class QuotaWriter:
                     if chosen is None:
                         break
                     transition, write = chosen
+                    if self._limiter is not None:
+                        await self._limiter.take()
+                        if self._stops(report, failures_in_a_row, is_outdated):
+                            transition.failed(write.key, may_have_landed=False)
+                            break
                     # Built at once, while nothing has changed since the snapshot: it compares what that saw.
                     held, view = self._cluster.views[write.key]
                     operations = road.patch(held, view, write.quotas)
                     sending = self._send(write, operations, road, view)
                     task = asyncio.create_task(sending, name=f"write {write.key}")
-                    under_way[task] = (transition, write, self._clock.monotonic())
+                    under_way[task] = (transition, write)
                 if not under_way:
                     return report
                 finished, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
@@ -127,7 +136,7 @@ class QuotaWriter:
         with self._cluster.expecting(key, write.quotas):
             try:
                 raw = await self._client.json_patch(
-                    path, operations, field_manager=FIELD_MANAGER, timeout=WRITE_TIMEOUT
+                    path, operations, field_manager=FIELD_MANAGER, timeout=self._timeout
                 )
             except ApiError as error:
                 return error
@@ -137,7 +146,7 @@ class QuotaWriter:
             self._on_landed(before, *after)
         return None
 
-    def _take(self, error: ApiError | None, transition: Transition, write: Write, sent: float, report: Report) -> None:
+    def _take(self, error: ApiError | None, transition: Transition, write: Write, report: Report) -> None:
         key = write.key
         if error is None:
             report.landed += 1
@@ -148,8 +157,9 @@ class QuotaWriter:
         may_have_landed = isinstance(error, ServerFailed) or (isinstance(error, Unreachable) and error.may_have_landed)
         transition.failed(key, may_have_landed=may_have_landed)
         if may_have_landed:
-            settled_by = sent + WRITE_TIMEOUT if isinstance(error, Unreachable) else sent
-            report.uncertain[key] = (write.quotas, settled_by)
+            # Where no answer came, the server may still be at it, but not for longer than it was told.
+            still = self._timeout if isinstance(error, Unreachable) else 0.0
+            report.uncertain[key] = (write.quotas, self._clock.monotonic() + still)
         if isinstance(error, Conflict | NotFound) or (isinstance(error, Invalid) and error.is_failed_test):
             self._metrics.writes.labels(key.kind, "outdated").inc()
             report.outdated.add(key)

@@ -18,6 +18,7 @@ class Pace:
     inactivity: float = 150.0
     """A watch in which nothing comes for so long is dead. Bookmarks come about once a minute."""
     first_wait: float = 0.5
-    longest_wait: float = 30.0
+    longest_wait: float = 10.0
+    """More would save nothing worth having, and quotas would follow late after a failure."""
     longest_wait_for_resource: float = 10.0
     """While the API server does not know the resource."""

@@ -23,7 +23,7 @@ NAMESPACE: Final = "kueue-dqo-system"
 ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
 DQO: Final = Path(sys.executable).with_name("dqo")
 
-QUICK_ELECTION: Final = {"DQO_LEASE_DURATION": "3", "DQO_RENEW_DEADLINE": "2", "DQO_RETRY_PERIOD": "0.5"}
+QUICK_ELECTION: Final = {"DQO_LEASE_DURATION": "5", "DQO_RENEW_DEADLINE": "2", "DQO_RETRY_PERIOD": "0.5"}
 """For tests in which a leader is lost, where the shipped 15 s would only be waited for."""
 
 
