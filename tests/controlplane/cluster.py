@@ -19,7 +19,7 @@ EXAMPLE: Final = kueue.ROOT / "examples" / "01-two-teams-one-pool"
 _TRY: Final = """
 
 # Watch the quotas of two teams, declared as 10 and 20 cpu:
-kubectl get clusterqueues -w -o custom-columns=QUEUE:.metadata.name,CPU:.spec.resourceGroups[0].flavors[0].resources[0].nominalQuota
+kubectl get clusterqueues -w -o jsonpath='{.metadata.name}{" "}{..nominalQuota}{"\\n"}'
 
 # In a third shell, say what there is (for the provider whose daemon does not run here), and change it:
 .venv/bin/dqo capacity set batch-nodes batch/cpu=48 batch/memory=192Gi --force
