@@ -7,6 +7,8 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help venv demo test verify lint format types layers generate generated controlplane cluster bench clean FORCE
 unexport PYTHONHOME PYTHONPATH
 
+# Tests of daemons mostly wait, so there are more workers than cores. make test WORKERS=0 runs all in one process.
+WORKERS ?= 4
 BIN := .venv/bin
 STAMP := .venv/.stamp
 TYPED := $(wildcard kueue_dqo orchestrator providers tests bench scripts)
@@ -63,8 +65,8 @@ cluster: $(STAMP) ## a control plane with Kueue and an example to try things on,
 	@$(BIN)/python -m tests.controlplane cluster
 
 test: $(STAMP) controlplane ## tests: pytest
-	@echo 'test: pytest'
-	@$(BIN)/pytest $(ARGS)
+	@echo 'test: pytest, $(WORKERS) at a time'
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 bench: $(STAMP) ## measure
 	@$(BIN)/python -m bench $(ARGS)
