@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from kueue_dqo.runtime.controller import Result
+from kueue_dqo.runtime.errors import ApiError
 from orchestrator.cluster import Mode
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.roads import Road
@@ -73,9 +74,10 @@ class Passes:
     def capacity(self, cpu: int) -> None:
         self.known.providers["pool"] = provider("pool", {"default": {"cpu": cpu}})
 
-    async def write(self, outcomes: Mapping[str, Outcome], progress: Mapping[str, Progress]) -> None:
+    async def write(self, outcomes: Mapping[str, Outcome], progress: Mapping[str, Progress]) -> dict[str, ApiError]:
         assert outcomes.keys() == {"dqo"}
         self.progress = progress["dqo"]
+        return {}
 
     async def one(self) -> Result:
         return await self.reconciler.reconcile(EVERYTHING)

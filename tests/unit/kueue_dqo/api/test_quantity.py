@@ -121,7 +121,7 @@ def test_a_text_outside_the_grammar_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [True, False, None, [], ["1"], {}, {"cpu": 1}, (1,), b"1", Decimal(1), Fraction(1, 2), 1j, object()],
-    ids=repr,
+    ids=lambda value: "object" if type(value) is object else repr(value),
 )
 def test_a_value_that_is_neither_text_nor_number_is_refused(value: object) -> None:
     """A boolean is no number here, although Python counts with it."""
@@ -539,7 +539,7 @@ def test_a_copy_of_a_quantity_is_an_equal_quantity() -> None:
         ({BINARY, EXPONENT}, BINARY),
         ({BINARY, DECIMAL, EXPONENT}, BINARY),
     ],
-    ids=str,
+    ids=lambda value: "+".join(sorted(each.value for each in value)) if isinstance(value, set) else value.value,
 )
 def test_a_sum_is_binary_where_an_addend_is_and_else_decimal(formats: set[Format], expected: Format) -> None:
     """An exponent comes out only where nothing else went in."""
