@@ -35,6 +35,7 @@ from kueue_dqo.runtime.resources import (
     Resource,
 )
 from orchestrator.compute import Snapshot
+from orchestrator.discovery import why_not_ready
 from orchestrator.enforcement.held import Held, View, held_of
 from orchestrator.enforcement.objects import HeldOrchestrator, held_orchestrator, held_provider
 from orchestrator.enforcement.roads import Road
@@ -105,9 +106,12 @@ class Cluster:
         self._notify = on_change
         self.observer = Observer()
         self.views: dict[ObjectKey, tuple[Held, View]] = {}
-        self._writing_ourselves = False
         self._expected: dict[ObjectKey, object] = {}
-        """Writes of ours that are under way: the watch may show them before their answer comes."""
+        """Writes of ours that are under way: the watch may show them before their answer comes, or after it.
+
+        Only what they make of an object is no news. An answer may show an edit of others as well, of which the watch
+        then says nothing more.
+        """
         self._automated: dict[str, str] = {}
 
         def cache(resource: Resource, decode: Callable[[bytes], T], changed: Any, field_selector: str = "") -> Cache[T]:
@@ -143,7 +147,6 @@ class Cluster:
         self._needed: list[Cache[Any]] = [*self._quotas.values(), self._providers, self._orchestrators, self._checks]
         if enforcement in {Enforcement.AUTO, Enforcement.OBSERVE}:
             self._needed.append(self._definition)
-        # An older Kueue, or one without MultiKueue, has no MultiKueueConfig: then there is no automation either.
         self._all: list[Cache[Any]] = [*self._needed, self._configs]
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -158,23 +161,28 @@ class Cluster:
         """Returns when everything that the computation needs has been read once."""
         for cache in self._needed:
             await cache.wait_synced()
+        await self._configs.wait_known()
 
     async def refresh(self) -> None:
         """Reads anew all that sums of quotas are made of. Raises ApiError."""
-        await asyncio.gather(*(cache.refresh() for cache in self._needed))
+        await asyncio.gather(*(cache.refresh() for cache in self._all if not cache.is_absent))
 
     @property
     def is_synced(self) -> bool:
         """Whether everything that the computation needs is there."""
-        return all(cache.is_synced for cache in self._needed)
+        return all(self._is_known(cache) for cache in self._all)
 
     def problems(self) -> list[str]:
         """Why the caches are not complete, for the readiness probe; what is only late is no reason."""
         return [
             f"{cache.resource.full_name}: {cache.problem or 'not listed yet'}"
-            for cache in self._needed
-            if not cache.is_synced
+            for cache in self._all
+            if not self._is_known(cache)
         ]
+
+    def _is_known(self, cache: Cache[Any]) -> bool:
+        """An older Kueue, or one without MultiKueue, has no MultiKueueConfig: then there is no automation either."""
+        return cache.is_synced or (cache is self._configs and cache.is_absent)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -205,23 +213,23 @@ class Cluster:
     def snapshot(self) -> Snapshot:
         """What the computation works on: readable orchestrators, providers, and the cohort tree."""
         found = self._orchestrators.objects
+        competing = {name: held.orchestrator or held.stand_in for name, held in found.items()}
         return Snapshot(
-            {name: held.orchestrator for name, held in found.items() if held.orchestrator is not None},
+            {name: each for name, each in competing.items() if each is not None},
             self.providers,
             Hierarchy(view.member for _, view in self.views.values()),
+            frozenset(name for name, held in found.items() if held.orchestrator is None),
         )
 
     # --- what this process writes -----------------------------------------------------------------------------------
 
     def put_quotas(self, kind: str, raw: bytes) -> None:
-        """Takes in the answer to a write of ours."""
-        with self._ourselves():
-            self._quotas[kind].put(raw)
+        """Takes in the answer to a write of ours, while it is still expected."""
+        self._quotas[kind].put(raw)
 
     def put_orchestrator(self, raw: bytes) -> None:
         """Takes in the answer to a write of ours."""
-        with self._ourselves():
-            self._orchestrators.put(raw)
+        self._orchestrators.put(raw)
 
     async def reread(self, key: ObjectKey) -> None:
         """Reads one ClusterQueue or Cohort anew. Raises ApiError."""
@@ -250,14 +258,6 @@ class Cluster:
         finally:
             del self._expected[key]
 
-    @contextmanager
-    def _ourselves(self) -> Iterator[None]:
-        self._writing_ourselves = True
-        try:
-            yield
-        finally:
-            self._writing_ourselves = False
-
     # --- changes ----------------------------------------------------------------------------------------------------
 
     def rebuild_views(self) -> None:
@@ -265,7 +265,7 @@ class Cluster:
         self.views = {
             held.key: (held, self._view(held)) for cache in self._quotas.values() for held in cache.objects.values()
         }
-        self._changed()
+        self._notify()
 
     def _view(self, held: Held) -> View:
         mode = self.mode
@@ -274,10 +274,6 @@ class Cluster:
         if why is None or view.member.problem is not None:
             return view
         return view._replace(member=view.member._replace(problem=why))
-
-    def _changed(self) -> None:
-        if not self._writing_ourselves:
-            self._notify()
 
     def _quotas_changed(self, kind: str, name: str, old: Held | None, new: Held | None) -> None:
         key = ObjectKey(kind, name)
@@ -289,14 +285,14 @@ class Cluster:
         seen = before[1] if before is not None else None
         now = self.views[key][1] if new is not None else None
         if seen == now:
-            if _generation(old) != _generation(new) and not self._writing_ourselves:
+            if _generation(old) != _generation(new):
                 self._notify()  # quotas are what they were, but what was refused before may be accepted now
             return
-        if self._writing_ourselves or self._is_echo(key, new, seen, now):
+        if self._is_echo(key, new, seen, now):
             return
+        self._notify()
         held = new if new is not None else (before[0] if before is not None else None)
         self.observer.quotas_changed(held, seen, now)
-        self._notify()
 
     def _is_echo(self, key: ObjectKey, held: Held | None, before: View | None, now: View | None) -> bool:
         """Whether it is just what a write of ours that is under way makes of the object."""
@@ -314,15 +310,15 @@ class Cluster:
 
     def _provider_changed(self, name: str, old: dqo.CapacityProvider | None, new: dqo.CapacityProvider | None) -> None:
         del name
-        if _essence(old) != _essence(new):
-            self._changed()
+        if _usable(old) != _usable(new):
+            self._notify()
 
     def _orchestrator_changed(self, name: str, old: HeldOrchestrator | None, new: HeldOrchestrator | None) -> None:
-        self.observer.orchestrator_changed(name, new)
         before, now = (old.orchestrator if old else None), (new.orchestrator if new else None)
         is_same = _essence(before) == _essence(now) and (old.problem if old else None) == (new.problem if new else None)
         if not is_same and not self._is_status_echo(name, before, now):
-            self._changed()
+            self._notify()
+        self.observer.orchestrator_changed(name, new)
 
     def _is_status_echo(
         self, name: str, before: dqo.DynamicQuotaOrchestrator | None, now: dqo.DynamicQuotaOrchestrator | None
@@ -349,8 +345,15 @@ def _generation(held: Held | None) -> int | None:
     return held.node.metadata.generation if held is not None else None
 
 
-def _essence(obj: dqo.CapacityProvider | dqo.DynamicQuotaOrchestrator | None) -> object:
-    """All of the object that the computation reads."""
+def _usable(provider: dqo.CapacityProvider | None) -> object:
+    """All of a provider that the computation reads: not the words of a condition that is True, nor other conditions."""
+    if provider is None:
+        return None
+    return provider.flavor_names, provider.status.capacity, why_not_ready(provider)
+
+
+def _essence(obj: dqo.DynamicQuotaOrchestrator | None) -> object:
+    """All of an orchestrator that the computation reads."""
     if obj is None:
         return None
     meta = obj.metadata

@@ -28,11 +28,16 @@ _WRITTEN_CONDITIONS = (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED)
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The cluster at one moment: orchestrators and providers by name, and every ClusterQueue and Cohort."""
+    """The cluster at one moment: orchestrators and providers by name, and every ClusterQueue and Cohort.
+
+    `unreadable` names orchestrators of which only the place among others is known: they have no outcome, but keep their
+    precedence and their quotas.
+    """
 
     orchestrators: Mapping[str, dqo.DynamicQuotaOrchestrator]
     providers: Mapping[str, dqo.CapacityProvider]
     hierarchy: Hierarchy
+    unreadable: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ def compute(snapshot: Snapshot) -> dict[str, Outcome]:
     plans = [
         _plan(orchestrator, snapshot)
         for _, orchestrator in sorted(snapshot.orchestrators.items())
-        if not orchestrator.is_deleting
+        if not orchestrator.is_deleting and orchestrator.metadata.name not in snapshot.unreadable
     ]
     _settle_ownership(plans, snapshot)
     return {plan.orchestrator.metadata.name: _outcome(plan) for plan in plans}

@@ -46,7 +46,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     managed_fields: tuple[ManagedFields, ...] = ()
 
 
-class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A standard condition. `status` is True, False or Unknown."""
 
     type: str

@@ -70,6 +70,7 @@ class Cache(Generic[T]):
         self._decoder = ObjectDecoder(resource, decode, metrics)
         self._state = CacheState(resource, clock, metrics)
         self._synced = asyncio.Event()
+        self._absent = asyncio.Event()
         self._listing = asyncio.Lock()
         self._lists_begun = 0
         self._lists_taken = 0
@@ -96,8 +97,23 @@ class Cache(Generic[T]):
         """`clock.monotonic()` of the last page, line or bookmark; None before the first."""
         return self._state.last_contact
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether the API server does not know the resource at present."""
+        return self._absent.is_set()
+
     async def wait_synced(self) -> None:
+        """Returns when a complete list has been taken in."""
         await self._synced.wait()
+
+    async def wait_known(self) -> None:
+        """Returns when a complete list has been taken in, or the API server has said that it has no such resource."""
+        waits = [asyncio.ensure_future(each.wait()) for each in (self._synced, self._absent)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
 
     def put(self, raw: bytes) -> T:
         """Takes in the answer to a write, so that the cache is never behind what this process wrote itself.
@@ -165,6 +181,7 @@ class Cache(Generic[T]):
             self._lists_taken = number
             self._report(self._holdings.take_list(version, found, watch_from_it=watch_from_it))
             self._synced.set()
+            self._absent.clear()
             if watch_from_it:
                 self._state.recovered()
             self._state.listed()
@@ -227,6 +244,7 @@ class Cache(Generic[T]):
 
     def _lose_resource(self) -> None:
         self._synced.clear()
+        self._absent.set()
         self._report(self._holdings.clear())
 
     def _report(self, changes: Iterable[Change[T] | None]) -> None:

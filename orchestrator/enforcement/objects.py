@@ -19,7 +19,8 @@ class HeldOrchestrator(NamedTuple):
     """A DynamicQuotaOrchestrator of the cluster.
 
     `capacity` and `conditions` are the JSON of `status.effectiveCapacity` and `status.conditions`, None where they are
-    absent. `orchestrator` is None where the object cannot be read, which `problem` then explains.
+    absent. `orchestrator` is None where the object cannot be read, which `problem` then explains; `stand_in` then has
+    its place among others, as far as that can be told: its root, its age, what it said of itself.
     """
 
     metadata: ObjectMeta
@@ -29,6 +30,7 @@ class HeldOrchestrator(NamedTuple):
     conditions: msgspec.Raw | None = None
     has_status: bool = False
     problem: str | None = None
+    stand_in: dqo.DynamicQuotaOrchestrator | None = None
 
     @property
     def name(self) -> str:
@@ -53,6 +55,14 @@ class _Status(msgspec.Struct, gc=False, rename="camel"):
 class _Parts(msgspec.Struct, gc=False):
     metadata: _Meta
     status: _Status | None = None
+
+
+class _Distribution(msgspec.Struct, gc=False, rename="camel"):
+    capacity_distribution: dqo.CapacityDistribution
+
+
+class _Place(msgspec.Struct, gc=False):
+    spec: _Distribution
 
 
 class _JustMeta(msgspec.Struct, gc=False):
@@ -83,7 +93,18 @@ def held_orchestrator(raw: bytes) -> HeldOrchestrator:
         own(status.conditions),
         has_status=parts.status is not None,
         problem=problem,
+        stand_in=_stand_in(metadata, raw) if found is None else None,
     )
+
+
+def _stand_in(metadata: ObjectMeta, raw: bytes) -> dqo.DynamicQuotaOrchestrator | None:
+    """An orchestrator that discovers nothing, with the root of one that cannot be read; None without a root."""
+    try:
+        place = msgspec.json.decode(raw, type=_Place)
+    except msgspec.DecodeError:
+        return None
+    spec = dqo.DynamicQuotaOrchestratorSpec(dqo.CapacityDiscovery(()), place.spec.capacity_distribution)
+    return dqo.DynamicQuotaOrchestrator(metadata, spec)
 
 
 def held_provider(raw: bytes) -> dqo.CapacityProvider:
