@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -13,10 +14,12 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from kueue_dqo.runtime.backoff import Backoff
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import SystemClock
 from kueue_dqo.runtime.controller import Controller, ControllerMetrics
+from kueue_dqo.runtime.errors import ApiError
 from kueue_dqo.runtime.events import EventMetrics, EventRecorder
 from kueue_dqo.runtime.leader import LeaderElector, LeaderMetrics
 from kueue_dqo.runtime.limiter import TokenBucket
@@ -40,6 +43,10 @@ _LONGEST_RETRY: Final = 30.0
 _LONGEST_WRITE: Final = 4.0
 
 _log = structlog.get_logger(__name__)
+
+
+class CannotListen(Exception):
+    """The address for health and metrics cannot be had; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +77,7 @@ class Options:
 
 
 async def run(options: Options) -> None:
-    """Runs until it is cancelled, then drains. Raises ConfigurationError, and OSError for a port that is taken."""
+    """Runs until it is cancelled, then drains. Raises ConfigurationError and CannotListen."""
     clock, chance, registry = SystemClock(), random.SystemRandom(), CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
@@ -124,10 +131,14 @@ async def run(options: Options) -> None:
         may_write = elector.may_write if options.leader_elect else _always
         rivals = RivalWatch(cluster, may_write=may_write, events=events, clock=clock, metrics=metrics)
         cluster.observer = rivals
+
+        def may_enforce() -> bool:
+            return may_write() and not rivals.is_down()
+
         writer = QuotaWriter(
             client,
             cluster,
-            may_write=lambda: may_write() and not rivals.is_down(),
+            may_write=may_enforce,
             concurrency=options.concurrency,
             limiter=TokenBucket(rate=options.write_qps, burst=options.write_burst) if options.write_qps else None,
             timeout=options.write_timeout,
@@ -138,7 +149,15 @@ async def run(options: Options) -> None:
         reconciler = Reconciler(
             cluster,
             writer=writer,
-            statuses=StatusWriter(client, cluster, events=events, clock=clock, metrics=metrics),
+            statuses=StatusWriter(
+                client,
+                cluster,
+                may_write=may_enforce,
+                timeout=options.write_timeout,
+                events=events,
+                clock=clock,
+                metrics=metrics,
+            ),
             rivals=rivals,
             may_write=may_write,
             clock=clock,
@@ -154,24 +173,59 @@ async def run(options: Options) -> None:
         registry.register(ClusterCollector(cluster, with_quotas=options.quota_metrics))
 
         async def lead() -> None:
-            await cluster.wait_synced()
             # Whatever the last leader wrote in its last moments, sums are made of what is there now.
-            await cluster.refresh()
+            await _until_refreshed(cluster, chance)
             rivals.start()
             queue.add(EVERYTHING)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(controller.run(), name="controller")
-                group.create_task(gate.run(), name="gate")
-                group.create_task(leases.tell(), name="provider leases")
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(controller.run(), name="controller")
+                    group.create_task(gate.run(), name="gate")
+                    group.create_task(leases.tell(), name="provider leases")
+            finally:
+                metrics.differences.clear()  # from now on another replica tells
+
+        async def campaign() -> None:
+            await cluster.wait_synced()  # who cannot read does not run
+            await (elector.run(lead) if options.leader_elect else lead())
 
         server = HealthServer(
             host=options.host, port=options.port, ready=cluster.problems, healthy=list, registry=registry
         )
-        async with server, asyncio.TaskGroup() as group:
-            group.create_task(events.run(), name="events")
-            group.create_task(cluster.run(), name="caches")
-            group.create_task(leases.run(), name="leases")
-            group.create_task(elector.run(lead) if options.leader_elect else lead(), name="election")
+        await _live(server, cluster.run, leases.run, campaign, last=events.run)
+
+
+async def _live(
+    server: HealthServer, *parts: Callable[[], Coroutine[Any, Any, None]], last: Callable[[], Coroutine[Any, Any, None]]
+) -> None:
+    """Runs all until one ends badly or this is cancelled. `last` ends after the others: it tells how they drained."""
+    try:
+        await server.start()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise CannotListen(f"{server.host}:{server.port} cannot be listened on: {why}") from error
+    try:
+        async with asyncio.TaskGroup() as outer:
+            outer.create_task(last())
+            async with asyncio.TaskGroup() as inner:
+                for part in parts:
+                    inner.create_task(part())
+    finally:
+        await server.stop()
+
+
+async def _until_refreshed(cluster: Cluster, chance: random.Random) -> None:
+    """Just after its start an API server may refuse what it allows a moment later."""
+    backoff = Backoff(chance, first=_FIRST_RETRY, longest=_LONGEST_RETRY)
+    while True:
+        try:
+            await cluster.refresh()
+        except ApiError as error:
+            wait = backoff.next()
+            _log.warning("not refreshed, quotas are not written yet", error=str(error), retry_in_seconds=round(wait, 3))
+            await asyncio.sleep(wait)
+        else:
+            return
 
 
 def _always() -> bool:

@@ -44,8 +44,15 @@ class GateWatch:
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
-            self.look()
+            self._look_on()
             await asyncio.sleep(_INTERVAL)
+
+    def _look_on(self) -> None:
+        """Who only tells people things must not end a leader."""
+        try:
+            self.look()
+        except Exception:  # noqa: BLE001 - whatever it is, quotas matter more
+            _log.exception("look failed")
 
     def look(self) -> None:
         """One look."""

@@ -79,10 +79,17 @@ class ProviderLeases:
         """Looks for expired ones until it is cancelled."""
         try:
             while True:
-                self.look()
+                self._look_on()
                 await asyncio.sleep(_INTERVAL)
         finally:
             self._gauge.clear()  # from now on another replica tells
+
+    def _look_on(self) -> None:
+        """Who only tells people things must not end a leader."""
+        try:
+            self.look()
+        except Exception:  # noqa: BLE001 - whatever it is, quotas matter more
+            _log.exception("look failed")
 
     def look(self) -> None:
         """One look."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 import structlog
@@ -17,7 +18,7 @@ from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.controller import Result
-from kueue_dqo.runtime.errors import NotFound
+from kueue_dqo.runtime.errors import Answered, ApiError, NotFound
 from orchestrator.cluster import Cluster, Mode
 from orchestrator.compute import Outcome, compute
 from orchestrator.discovery import discover
@@ -35,6 +36,8 @@ REFUSAL_KEPT: Final = 600.0
 MISSING_RIGHT_KEPT: Final = 30.0
 """As above, where it is the right to write that is missing: an API server that has just started knows no rights yet."""
 _MODE_UNKNOWN: Final = 5.0
+_GETS_ON: Final = 0.5
+"""Seconds until the next pass where some writes landed and some failed."""
 
 _log = structlog.get_logger(__name__)
 
@@ -68,6 +71,10 @@ class Reconciler:
         self._clock = clock
         self._metrics = metrics
         self._is_outdated = False
+        self._not_before = 0.0
+        self._resume: dict[str, ObjectKey] = {}
+        """After which object an interrupted pass goes on, by orchestrator: else the last in line would never be reached
+        where capacities keep changing."""
         self._was_put_off = False
         """Whether the last pass was outdated before it could write any quota."""
         self._uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = {}
@@ -83,6 +90,9 @@ class Reconciler:
         mode = self._cluster.mode
         if mode is None or not self._cluster.is_synced:
             return Result(requeue_after=_MODE_UNKNOWN)
+        wait = self._not_before - self._clock.monotonic()
+        if wait > 0:
+            return Result(requeue_after=wait)
         await self._resolve_uncertainty()
         self._is_outdated = False
         ground = self._ground()
@@ -97,34 +107,57 @@ class Reconciler:
         """Statuses first: others go by who distributes, and nobody is promised more than the capacity that is told."""
         distributing = {name for name, outcome in outcomes.items() if outcome.quotas}
         progress = {name: Progress(is_settled=name not in distributing) for name in outcomes}
-        refusals = await self._statuses.write(outcomes, progress)
+        refusals = await self._write_statuses(outcomes, progress)
         distributing -= refusals.keys()  # of capacity that nobody can be told, no quotas are made
         is_late = self._is_outdated
         if is_late and not self._goes_on(ground):
             return self._result()
         self._was_put_off = False
-        transitions = {name: self._transition(name, outcomes[name], mode) for name in sorted(distributing)}
-        report = await self._writer.write(transitions, mode.road, lambda: self._is_outdated)
+        stopped = self._rivals.stopped()
+        transitions = {
+            name: self._transition(name, outcomes[name], mode, stopped.keys()) for name in sorted(distributing)
+        }
+        report = Report()
+        try:
+            await self._writer.write(transitions, mode.road, lambda: self._is_outdated, report)
+        finally:
+            self._remember(report, outcomes)
         report.was_interrupted |= is_late  # the next pass has the last word
-        self._remember(report, outcomes)
         for name, transition in transitions.items():
-            progress[name] = self._progress(outcomes[name], transition, report)
+            progress[name] = self._progress(outcomes[name], transition, report, mode)
         self._note_differences(outcomes, mode)
         for key in report.outdated:
             await self._reread(key)
         if not report.was_interrupted:
-            refusals |= await self._statuses.write(outcomes, progress)
+            refusals |= await self._write_statuses(outcomes, progress)
+        return self._what_next(report, refusals)
+
+    async def _write_statuses(
+        self, outcomes: Mapping[str, Outcome], progress: Mapping[str, Progress]
+    ) -> dict[str, ApiError]:
+        try:
+            return await self._statuses.write(outcomes, progress)
+        except Answered as error:
+            self._leave_alone(error.retry_after or 0.0)
+            raise
+
+    def _what_next(self, report: Report, refusals: Mapping[str, ApiError]) -> Result:
         if report.retry_after:
+            self._leave_alone(report.retry_after)
             return Result(requeue_after=report.retry_after)
-        if report.failures:
+        for error in report.failures.values():
             if report.landed:
-                return Result(requeue_after=0.5)  # it gets on, if not smoothly
-            raise report.failures[0]
+                return Result(requeue_after=_GETS_ON)
+            raise error
         if report.outdated:
             return Result(requeue_after=0.0)
         for error in refusals.values():
             raise error  # tried again, with growing pauses
         return self._result()
+
+    def _leave_alone(self, seconds: float) -> None:
+        """The API server has asked for so much time; whatever happens meanwhile waits."""
+        self._not_before = max(self._not_before, self._clock.monotonic() + seconds)
 
     def _goes_on(self, ground: object) -> bool:
         """Whether an outdated pass writes quotas all the same: the second in a row, where only capacities have changed.
@@ -147,7 +180,7 @@ class Reconciler:
         views = {key: view for key, (_, view) in self._cluster.views.items()}
         return self._cluster.mode, views, orchestrators
 
-    def _transition(self, name: str, outcome: Outcome, mode: Mode) -> Transition:
+    def _transition(self, name: str, outcome: Outcome, mode: Mode, stopped: AbstractSet[ObjectKey]) -> Transition:
         views = self._cluster.views
         orchestrator = self._cluster.orchestrators[name].orchestrator
         newest = discover(orchestrator, self._cluster.providers) if orchestrator is not None else outcome.discovery
@@ -158,32 +191,36 @@ class Reconciler:
                 return None
             return min(outcome.discovery.units(pair), newest.units(pair)) * unit_nanos(pair.resource)
 
-        def is_written(key: ObjectKey, quotas: EffectiveQuotas) -> bool:
-            held, view = views[key]
-            return mode.road.holds(held.node, view, quotas)
-
         left_alone: dict[ObjectKey, tuple[ResourceGroup, ...]] = {}
         for key, quotas in outcome.quotas.items():
-            if key in self._rivals.stopped() or self._refusal(key, quotas) is not None:
+            if key in stopped or self._refusal(key, quotas) is not None:
                 left_alone[key] = ()
+        order = list(outcome.quotas)
+        if self._resume.get(name) in outcome.quotas:
+            first = order.index(self._resume[name]) + 1
+            order = order[first:] + order[:first]
         return Transition(
-            outcome.quotas,
+            {key: outcome.quotas[key] for key in order},
             {key: views[key][1].member.in_force for key in outcome.quotas},
             capacity,
             left_alone=left_alone,
-            is_written=is_written,
+            is_written=lambda key, quotas: self._holds(key, quotas, mode),
         )
 
-    def _progress(self, outcome: Outcome, transition: Transition, report: Report) -> Progress:
+    def _progress(self, outcome: Outcome, transition: Transition, report: Report, mode: Mode) -> Progress:
         keys = outcome.quotas.keys()
-        retried = report.outdated | report.uncertain.keys()
+        retried = report.outdated | report.uncertain.keys() | report.failures.keys()
         refused = {
             key: refusal.why
             for key, quotas in outcome.quotas.items()
             if (refusal := self._refusal(key, quotas)) is not None
         }
-        stopped = [each for key, each in sorted(self._rivals.stopped().items()) if key in keys]
-        is_settled = not report.was_interrupted and not report.failures and not (retried & keys)
+        stopped = [
+            each
+            for key, each in sorted(self._rivals.stopped().items())
+            if key in keys and not self._holds(key, outcome.quotas[key], mode)
+        ]
+        is_settled = not report.was_interrupted and not report.retry_after and not (retried & keys)
         waiting = [] if transition.is_complete else transition.waiting
         return Progress(is_settled, refused, stopped, waiting)
 
@@ -191,6 +228,7 @@ class Reconciler:
 
     def _remember(self, report: Report, outcomes: Mapping[str, Outcome]) -> None:
         self._uncertain |= report.uncertain
+        self._resume = report.last if report.was_interrupted else {}
         wanted = {key: quotas for outcome in outcomes.values() for key, quotas in outcome.quotas.items()}
         for key in [key for key in self._refusals if key not in wanted]:
             del self._refusals[key]
@@ -223,14 +261,17 @@ class Reconciler:
         except NotFound:
             return  # the cache hears of it
 
+    def _holds(self, key: ObjectKey, quotas: EffectiveQuotas, mode: Mode) -> bool:
+        held, view = self._cluster.views[key]
+        return mode.road.holds(held.node, view, quotas)
+
     def _note_differences(self, outcomes: Mapping[str, Outcome], mode: Mode) -> None:
         self._metrics.differences.clear()
         for name, outcome in outcomes.items():
-            count = 0
-            for key, quotas in outcome.quotas.items():
-                held, view = self._cluster.views.get(key, (None, None))
-                if held is None or view is None or not mode.road.holds(held.node, view, quotas):
-                    count += 1
+            count = sum(
+                key not in self._cluster.views or not self._holds(key, quotas, mode)
+                for key, quotas in outcome.quotas.items()
+            )
             self._metrics.differences.labels(name).set(count)
 
     def _result(self) -> Result:

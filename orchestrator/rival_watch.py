@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.quotas import EffectiveQuotas
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.events import EventRecorder
 from orchestrator.cluster import Cluster, Observer
@@ -16,16 +17,25 @@ from orchestrator.enforcement.objects import HeldOrchestrator
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import FIELD_MANAGER
 from orchestrator.metrics import OrchestratorMetrics
-from orchestrator.rivals import WINDOW, Reverts, StandDown, Stopped, writer_of_spec, writer_of_status
+from orchestrator.rivals import (
+    WINDOW,
+    Reverts,
+    StandDown,
+    Stopped,
+    writer_of_effective_quotas,
+    writer_of_spec,
+    writer_of_status,
+)
 from orchestrator.subjects import orchestrator_subject, quotas_subject
 
 _LIMITS: Final = {Road.SPEC: 3, Road.STATUS: 2}
-"""So many reverts of one object within ten minutes end our writes to it. On the status road the second one is enough:
-an older Kueue drops the unknown field at each of its own updates, and will never stop."""
+"""So many reverts of one object by one manager within ten minutes end our writes to it. On the status road the second
+one is enough: an older Kueue drops the unknown field at each of its own updates, and will never stop."""
 _WAYS_OUT: Final = {
     Road.SPEC: "make it ignore spec.resourceGroups, and keep the declaration in the annotation "
     "kueue-dqo.dev/declared-quotas",
-    Road.STATUS: "a Kueue that does not know effective quotas drops them: run kueue-dqo with --enforcement=spec",
+    Road.STATUS: "make it leave status.effectiveQuotas alone; a Kueue that does not know the field drops it: then run "
+    "kueue-dqo with --enforcement=spec",
 }
 
 _log = structlog.get_logger(__name__)
@@ -50,6 +60,10 @@ class RivalWatch(Observer):
         self._metrics = metrics
         self._stand_down = StandDown()
         self._reverts = {road: Reverts(limit=limit, way_out=_WAYS_OUT[road]) for road, limit in _LIMITS.items()}
+        self._counted: dict[ObjectKey, set[str]] = {}
+        """The managers that have a series in the metric, by object."""
+        self._replaced: dict[ObjectKey, EffectiveQuotas] = {}
+        """Quotas in our name that others have put there, on the status road: who changes them again undoes nothing."""
         metrics.standing_down.set_function(lambda: float(self.is_down()))
         metrics.stopped.set_function(lambda: float(len(self.stopped())))
 
@@ -79,19 +93,31 @@ class RivalWatch(Observer):
 
     def quotas_changed(self, held: Held | None, old: View | None, new: View | None) -> None:
         """Counts it where it undoes what we have written."""
-        if held is None or new is None:
-            for reverts in self._reverts.values():
-                if held is not None:
-                    reverts.forget(held.key)
+        if held is None:
+            return
+        if old is None or new is None or old.member.uid != new.member.uid:
+            self._forget(held.key)
             return
         mode = self._cluster.mode
-        if mode is None or not mode.writes or old is None or not self._may_write() or not self._is_kept_up(old):
+        if mode is None:
             return
+        manager = self._who_undid(held, old, new, mode.road)
+        if manager is not None and mode.writes and self._may_write() and not self.is_down() and self._is_kept_up(old):
+            self._note(held, mode.road, manager)
+
+    def _who_undid(self, held: Held, old: View, new: View, road: Road) -> str | None:
+        """The manager that has undone what we wrote; None where nobody has."""
         managed_fields = held.node.metadata.managed_fields
-        if mode.road is Road.SPEC and _is_undone(old, new):
-            self._note(held, Road.SPEC, writer_of_spec(managed_fields, FIELD_MANAGER))
-        elif mode.road is Road.STATUS and old.applied is not None and new.applied is None:
-            self._note(held, Road.STATUS, writer_of_status(managed_fields, FIELD_MANAGER))
+        if road is Road.SPEC:
+            return writer_of_spec(managed_fields, FIELD_MANAGER) if _is_undone(old, new) else None
+        was_ours = old.applied is not None and self._replaced.pop(held.key, None) != old.applied
+        if new.applied is None:
+            return writer_of_status(managed_fields, FIELD_MANAGER) if was_ours else None
+        manager = writer_of_effective_quotas(managed_fields, FIELD_MANAGER)
+        if manager is None:
+            return None  # a write of ours that was taken for lost
+        self._replaced[held.key] = new.applied
+        return manager if was_ours and _is_replaced(old, new) else None
 
     def orchestrator_changed(self, name: str, held: HeldOrchestrator | None) -> None:
         """Looks for the traces of Kueue's manager."""
@@ -115,10 +141,19 @@ class RivalWatch(Observer):
         """Whether the orchestrator that wrote the quotas is still there; what it has left, anybody may undo."""
         return view.applied is not None and view.applied.orchestrator_ref.name in self._cluster.orchestrators
 
+    def _forget(self, key: ObjectKey) -> None:
+        """The object is gone, or another one has its name."""
+        for reverts in self._reverts.values():
+            reverts.forget(key)
+        for manager in self._counted.pop(key, ()):
+            self._metrics.reverts.remove(key.kind, key.name, manager)
+        self._replaced.pop(key, None)
+
     def _note(self, held: Held, road: Road, manager: str) -> None:
         key = held.key
         stopped = self._reverts[road].note(key, manager, self._clock.monotonic())
         self._metrics.reverts.labels(key.kind, key.name, manager).inc()
+        self._counted.setdefault(key, set()).add(manager)
         _log.warning("quotas were undone", kind=key.kind, name=key.name, manager=manager)
         self._events.warning(
             quotas_subject(held), "QuotasReverted", f"{manager} has undone the quotas that {FIELD_MANAGER} wrote"
@@ -139,3 +174,10 @@ def _is_undone(old: View, new: View) -> bool:
         return False
     is_replaced = new.applied is None and new.member.in_force == old.member.declared
     return new.is_reverted or is_replaced
+
+
+def _is_replaced(old: View, new: View) -> bool:
+    """Whether other numbers stand in the status under the same name; under another name it is a matter of ownership."""
+    if old.applied is None or new.applied is None or old.applied.orchestrator_ref != new.applied.orchestrator_ref:
+        return False
+    return old.applied.resource_groups != new.applied.resource_groups

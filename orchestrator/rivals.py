@@ -6,7 +6,6 @@ not know) costs the orchestrator that one object. Kueue's own orchestrator costs
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -14,7 +13,7 @@ from kueue_dqo.api.meta import ManagedFields, ObjectKey
 
 KUEUE_MANAGER: Final = "kueue"
 WINDOW: Final = 600.0
-"""Seconds for which a revert is remembered, and for which a stand-down lasts before it is looked at again."""
+"""Seconds for which a revert is remembered, an object left alone after its last one, and a stand-down kept up."""
 
 
 class Stopped(NamedTuple):
@@ -31,48 +30,50 @@ class Stopped(NamedTuple):
 
 
 class Reverts:
-    """Counts how often each object's quotas were undone within ten minutes; at `limit` the object is left alone.
+    """Counts how often one manager undid one object's quotas within ten minutes; at `limit` the object is left alone.
 
-    When the reverts have grown old, it is tried again: so a fight costs at most `limit` writes in ten minutes.
+    That lasts until ten minutes after the last revert of this manager that was counted. So a fight with one manager
+    costs at most `limit` writes in ten minutes.
     """
 
     def __init__(self, *, limit: int, way_out: str) -> None:
         """`limit` reverts end the writes; `way_out` is for whoever reads of it."""
         self._limit = limit
         self._way_out = way_out
-        self._seen: dict[ObjectKey, deque[tuple[float, str]]] = {}
+        self._seen: dict[ObjectKey, dict[str, list[float]]] = {}
+        """The times of reverts by object and manager. Old ones go when the object's next one comes, or it is gone."""
+        self._stops: dict[ObjectKey, tuple[float, Stopped]] = {}
+        """With the time at which each ends."""
 
     def note(self, key: ObjectKey, manager: str, now: float) -> Stopped | None:
-        """Takes a revert in. Returns the stop where it is the one that reaches the limit. `now` is in seconds."""
-        seen = self._recent(key, now)
-        seen.append((now, manager))
-        return Stopped(key, manager, len(seen), self._way_out) if len(seen) == self._limit else None
+        """Takes a revert in. Returns the stop where it is the one that begins it. `now` is in seconds."""
+        recent: dict[str, list[float]] = {}
+        for each, past in self._seen.get(key, {}).items():
+            if left := [time for time in past if time > now - WINDOW]:
+                recent[each] = left
+        recent.setdefault(manager, []).append(now)
+        self._seen[key] = recent
+        times = len(recent[manager])
+        if times < self._limit:
+            return None
+        stopped = Stopped(key, manager, times, self._way_out)
+        before = self._stops.get(key)
+        self._stops[key] = (now + WINDOW, stopped)
+        return stopped if before is None or before[0] <= now else None
 
     def stopped(self, now: float) -> dict[ObjectKey, Stopped]:
         """The objects to be left alone at present."""
-        found = {}
-        for key in list(self._seen):
-            seen = self._recent(key, now)
-            if len(seen) >= self._limit:
-                found[key] = Stopped(key, seen[-1][1], len(seen), self._way_out)
-            elif not seen:
-                del self._seen[key]
-        return found
+        self._stops = {key: stop for key, stop in self._stops.items() if stop[0] > now}
+        return {key: stopped for key, (_, stopped) in self._stops.items()}
 
     def until(self, now: float) -> float | None:
         """When the next object may be tried again, in seconds; None where none is stopped."""
-        ends = [self._seen[key][-self._limit][0] + WINDOW for key in self.stopped(now)]
-        return min(ends, default=None)
+        return min((end for end, _ in self._stops.values() if end > now), default=None)
 
     def forget(self, key: ObjectKey) -> None:
         """The object is gone."""
         self._seen.pop(key, None)
-
-    def _recent(self, key: ObjectKey, now: float) -> deque[tuple[float, str]]:
-        seen = self._seen.setdefault(key, deque())
-        while seen and seen[0][0] <= now - WINDOW:
-            seen.popleft()
-        return seen
+        self._stops.pop(key, None)
 
 
 def writer_of_spec(managed_fields: Iterable[ManagedFields], ours: str) -> str:
@@ -82,14 +83,31 @@ def writer_of_spec(managed_fields: Iterable[ManagedFields], ours: str) -> str:
         for entry in managed_fields
         if entry.manager != ours and "f:resourceGroups" in ((entry.fields_v1 or {}).get("f:spec") or {})
     ]
-    latest = max(owners, key=lambda entry: entry.time or "", default=None)
-    return latest.manager if latest is not None else "unknown"
+    return _latest(owners)
+
+
+def writer_of_effective_quotas(managed_fields: Iterable[ManagedFields], ours: str) -> str | None:
+    """The manager whose numbers stand in `status.effectiveQuotas`; None for ours, `unknown` where nobody is named.
+
+    Whoever changes the list owns it from then on. So where others own it, the numbers are not what we wrote last.
+    """
+    owners = []
+    for entry in managed_fields:
+        status = (entry.fields_v1 or {}).get("f:status") or {}
+        if "f:resourceGroups" in (status.get("f:effectiveQuotas") or {}):
+            owners.append(entry)
+    others = [entry for entry in owners if entry.manager != ours]
+    return _latest(others) if others or not owners else None
 
 
 def writer_of_status(managed_fields: Iterable[ManagedFields], ours: str) -> str:
     """The manager that wrote the status last, other than ours; `unknown` where nobody is named."""
     owners = [entry for entry in managed_fields if entry.manager != ours and entry.subresource == "status"]
-    latest = max(owners, key=lambda entry: entry.time or "", default=None)
+    return _latest(owners)
+
+
+def _latest(entries: Iterable[ManagedFields]) -> str:
+    latest = max(entries, key=lambda entry: entry.time or "", default=None)
     return latest.manager if latest is not None else "unknown"
 
 

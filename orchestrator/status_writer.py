@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -33,9 +33,20 @@ _log = structlog.get_logger(__name__)
 class StatusWriter:
     """Writes only what differs."""
 
-    def __init__(
-        self, client: Client, cluster: Cluster, *, events: EventRecorder, clock: Clock, metrics: OrchestratorMetrics
+    def __init__(  # noqa: PLR0913 - the parts of a daemon, by keyword
+        self,
+        client: Client,
+        cluster: Cluster,
+        *,
+        may_write: Callable[[], bool],
+        timeout: float,
+        events: EventRecorder,
+        clock: Clock,
+        metrics: OrchestratorMetrics,
     ) -> None:
+        """`timeout` of a write is in seconds, as that of a write of quotas."""
+        self._may_write = may_write
+        self._timeout = timeout
         self._client = client
         self._cluster = cluster
         self._events = events
@@ -70,7 +81,7 @@ class StatusWriter:
                 return
             present = _present(held)
             wanted = self._wanted(held, outcome, progress)
-            if wanted is None or is_same(present, wanted):
+            if wanted is None or is_same(present, wanted) or not self._may_write():
                 return
             try:
                 await self._send(held, present, wanted)
@@ -101,7 +112,9 @@ class StatusWriter:
     ) -> None:
         path = DYNAMIC_QUOTA_ORCHESTRATORS.path(held.name, subresource="status")
         with self._cluster.expecting_status(held.name, wanted):
-            raw = await self._client.json_patch(path, patch_of(held, wanted), field_manager=FIELD_MANAGER)
+            raw = await self._client.json_patch(
+                path, patch_of(held, wanted), field_manager=FIELD_MANAGER, timeout=self._timeout
+            )
             self._cluster.put_orchestrator(raw)
         self._metrics.status_writes.inc()
         for condition in transitions(present.conditions, wanted.conditions):

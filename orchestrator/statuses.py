@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -17,8 +17,12 @@ from orchestrator.enforcement.objects import HeldOrchestrator
 from orchestrator.enforcement.patches import Operation, add, remove, same_version, test
 from orchestrator.rivals import Stopped
 
+T = TypeVar("T")
+
 WRITE_REJECTED: Final = "WriteRejected"
 """A reason of ours: the API server, or a webhook behind it, refuses the quotas of some object."""
+_OURS: Final = frozenset({dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED})
+"""The types of the conditions that are ours. All others are foreign: whoever set them keeps them as they are."""
 
 
 @dataclass(slots=True)
@@ -26,6 +30,9 @@ class Progress:
     """How the writing of one orchestrator's quotas stands.
 
     `is_settled` is False while there is more to be tried: its Distributed condition then stays what it is.
+
+    Any object in `stopped` makes Distributed False. So the caller names only those that do not hold their quotas: one
+    that is left alone but holds the right ones already is no obstacle. This module cannot tell, it sees no quotas.
     """
 
     is_settled: bool = False
@@ -38,12 +45,13 @@ class Progress:
 def status_of(
     outcome: Outcome, orchestrator: dqo.DynamicQuotaOrchestrator, progress: Progress, now: str
 ) -> dqo.DynamicQuotaOrchestratorStatus:
-    """The status to write.
+    """The status to write, every condition in the place in which it stands already, new ones at the end.
 
     Args:
         outcome: what the computation says.
         orchestrator: as it is now.
-        progress: of the quotas, for an orchestrator that distributes; settled for any other.
+        progress: of the quotas, for an orchestrator that distributes; settled for any other. `stopped` has to be
+            without the objects that hold the right quotas.
         now: the time of transitions, RFC 3339.
     """
     present = orchestrator.status.conditions
@@ -54,28 +62,39 @@ def status_of(
             wanted = _distributed(condition, find_condition(present, dqo.DISTRIBUTED), progress)
         if wanted is not None:
             conditions.append(_with_time(wanted, present, now))
-    return dqo.DynamicQuotaOrchestratorStatus(outcome.status.effective_capacity, tuple(conditions))
+    in_place = _in_place([(each.type, each) for each in present], {each.type: each for each in conditions})
+    return dqo.DynamicQuotaOrchestratorStatus(outcome.status.effective_capacity, tuple(in_place))
 
 
 def unreadable_status(held: HeldOrchestrator, now: str) -> dqo.DynamicQuotaOrchestratorStatus:
-    """The status of an orchestrator whose spec cannot be read."""
+    """Our part of the status of an orchestrator whose spec cannot be read; `patch_of` keeps the foreign conditions.
+
+    One that has no root, as far as can be told, distributes nothing: it has no Distributed condition.
+    """
     message = message_of(f"the object cannot be read: {held.problem}")
-    generation = held.metadata.generation
-    reason = dqo.MISCONFIGURED
-    conditions = (
-        Condition(dqo.EFFECTIVE_CAPACITY_COMPUTED, "False", reason, message, generation, now),
-        Condition(dqo.DISTRIBUTED, "False", dqo.EFFECTIVE_CAPACITY_NOT_COMPUTED, message, generation, now),
+    reasons = {dqo.EFFECTIVE_CAPACITY_COMPUTED: dqo.MISCONFIGURED}
+    if held.stand_in is not None:
+        reasons[dqo.DISTRIBUTED] = dqo.EFFECTIVE_CAPACITY_NOT_COMPUTED
+    present = _readable(held)
+    return dqo.DynamicQuotaOrchestratorStatus(
+        None,
+        tuple(
+            _with_time(Condition(kind, "False", reason, message, held.metadata.generation), present, now)
+            for kind, reason in reasons.items()
+        ),
     )
-    return dqo.DynamicQuotaOrchestratorStatus(None, conditions)
 
 
 def is_same(one: dqo.DynamicQuotaOrchestratorStatus, other: dqo.DynamicQuotaOrchestratorStatus) -> bool:
-    """Whether nothing would change but times: capacity by value, conditions in any order."""
+    """Whether nothing of ours would change but times: capacity by value, our conditions in any order."""
     return _capacity(one) == _capacity(other) and _conditions(one) == _conditions(other)
 
 
 def patch_of(held: HeldOrchestrator, status: dqo.DynamicQuotaOrchestratorStatus) -> list[Operation]:
-    """The write as a compare-and-set of the two fields that are ours; other fields of the status stay."""
+    """The write as a compare-and-set of the two fields that are ours; other fields of the status stay.
+
+    Foreign conditions go back as the JSON that they came in: what a typed one lacks, the API server would miss.
+    """
     if held.conditions is None:
         operations = [same_version(held)]
     else:
@@ -86,7 +105,8 @@ def patch_of(held: HeldOrchestrator, status: dqo.DynamicQuotaOrchestratorStatus)
             operations.append(same_version(held))
     if not held.has_status:
         operations.append(add("/status", {}))
-    operations.append(add("/status/conditions", to_manifest(status.conditions)))
+    ours = {each.type: to_manifest(each) for each in status.conditions if each.type in _OURS}
+    operations.append(add("/status/conditions", _in_place(_held_conditions(held), ours)))
     if status.effective_capacity is not None:
         operations.append(add("/status/effectiveCapacity", to_manifest(status.effective_capacity)))
     elif held.capacity is not None:
@@ -128,9 +148,46 @@ def _with_time(condition: Condition, present: Iterable[Condition], now: str) -> 
     for old in present:
         if old.type == condition.type and old.status == condition.status and old.last_transition_time:
             return msgspec.structs.replace(condition, last_transition_time=old.last_transition_time)
-    if condition.type not in (dqo.EFFECTIVE_CAPACITY_COMPUTED, dqo.DISTRIBUTED):
+    if condition.type not in _OURS:
         return condition
     return msgspec.structs.replace(condition, last_transition_time=now)
+
+
+def _in_place(present: Iterable[tuple[str, T]], wanted: Mapping[str, T]) -> list[T]:
+    """The conditions by type: foreign ones as they stand, ours in their places as they are to be, new ones at the end.
+
+    One of ours that is not wanted any more is left out.
+    """
+    missing = dict(wanted)
+    found = []
+    for kind, condition in present:
+        if kind not in _OURS:
+            missing.pop(kind, None)
+            found.append(condition)
+        elif kind in missing:
+            found.append(missing.pop(kind))
+    return found + list(missing.values())
+
+
+class _Typed(msgspec.Struct):
+    type: str = ""
+
+
+def _held_conditions(held: HeldOrchestrator) -> list[tuple[str, Any]]:
+    """The conditions as JSON, each with its type. The definition makes sure that they are a list of objects."""
+    found = msgspec.json.decode(held.conditions or b"[]", type=list[msgspec.Raw])
+    return [(msgspec.json.decode(each, type=_Typed).type, each) for each in found]
+
+
+def _readable(held: HeldOrchestrator) -> list[Condition]:
+    """Those conditions of an unreadable object that can be read."""
+    found = []
+    for _, raw in _held_conditions(held):
+        try:
+            found.append(msgspec.json.decode(raw, type=Condition))
+        except msgspec.DecodeError:
+            continue  # it has no time to keep
+    return found
 
 
 def _capacity(status: dqo.DynamicQuotaOrchestratorStatus) -> object:
@@ -140,5 +197,7 @@ def _capacity(status: dqo.DynamicQuotaOrchestratorStatus) -> object:
 
 def _conditions(status: dqo.DynamicQuotaOrchestratorStatus) -> object:
     return sorted(
-        (each.type, each.status, each.reason, each.message, each.observed_generation or 0) for each in status.conditions
+        (each.type, each.status, each.reason, each.message, each.observed_generation or 0)
+        for each in status.conditions
+        if each.type in _OURS
     )

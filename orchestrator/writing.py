@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from http import HTTPStatus
+from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from kueue_dqo.api.meta import ObjectKey
@@ -34,9 +38,6 @@ from orchestrator.enforcement.spec import FIELD_MANAGER
 from orchestrator.metrics import OrchestratorMetrics
 from orchestrator.transition import Transition, Write
 
-_FAILURES_IN_A_ROW: Final = 3
-"""After so many writes that failed by themselves, the API server is left alone for a while."""
-
 _log = structlog.get_logger(__name__)
 
 
@@ -52,9 +53,20 @@ class Report:
     """Objects that were not what the computation saw."""
     uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = field(default_factory=dict)
     """Objects that may hold these quotas or not, and the monotonic time by which the server is through with them."""
-    failures: list[ApiError] = field(default_factory=list)
+    failures: dict[ObjectKey, ApiError] = field(default_factory=dict)
+    """Objects whose writes failed by themselves, and may well go through later."""
+    last: dict[str, ObjectKey] = field(default_factory=dict)
+    """The object that was written last, by orchestrator."""
     retry_after: float = 0.0
     was_interrupted: bool = False
+
+
+class _Sent(NamedTuple):
+    """A write that is under way, and whose it is."""
+
+    orchestrator: str
+    transition: Transition
+    write: Write
 
 
 class QuotaWriter:
@@ -84,51 +96,62 @@ class QuotaWriter:
         self._metrics = metrics
         self._on_landed = on_landed
 
-    async def write(self, transitions: Mapping[str, Transition], road: Road, is_outdated: Callable[[], bool]) -> Report:
+    async def write(
+        self, transitions: Mapping[str, Transition], road: Road, is_outdated: Callable[[], bool], report: Report
+    ) -> None:
         """Sends all that may be sent, until nothing is left, the snapshot is outdated, or the API server fails.
 
-        Writes under way are always waited for, also when this is cancelled.
+        Writes under way are always waited for and reported, also when this is cancelled.
         """
-        report = Report()
-        under_way: dict[asyncio.Task[ApiError | None], tuple[Transition, Write]] = {}
+        under_way: dict[asyncio.Task[ApiError | None], _Sent] = {}
+        turns = deque(transitions)
         failures_in_a_row = 0
         try:
             while True:
                 while len(under_way) < self._concurrency:
-                    if self._stops(report, failures_in_a_row, is_outdated):
-                        break
-                    chosen = _next(transitions)
+                    stops = partial(self._stops, report, failures_in_a_row, is_outdated)
+                    chosen = await self._choose(transitions, turns, stops)
                     if chosen is None:
                         break
-                    transition, write = chosen
-                    if self._limiter is not None:
-                        await self._limiter.take()
-                        if self._stops(report, failures_in_a_row, is_outdated):
-                            transition.failed(write.key, may_have_landed=False)
-                            break
                     # Built at once, while nothing has changed since the snapshot: it compares what that saw.
-                    held, view = self._cluster.views[write.key]
-                    operations = road.patch(held, view, write.quotas)
-                    sending = self._send(write, operations, road, view)
-                    task = asyncio.create_task(sending, name=f"write {write.key}")
-                    under_way[task] = (transition, write)
+                    held, view = self._cluster.views[chosen.write.key]
+                    operations = road.patch(held, view, chosen.write.quotas)
+                    sending = self._send(chosen.write, operations, road, view)
+                    under_way[asyncio.create_task(sending, name=f"write {chosen.write.key}")] = chosen
                 if not under_way:
-                    return report
+                    return
                 finished, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
                 for task in finished:
                     error = task.result()
                     failures_in_a_row = failures_in_a_row + 1 if _is_by_itself(error) else 0
-                    self._take(error, *under_way.pop(task), report)
+                    self._take(error, under_way.pop(task), report)
         finally:
             if under_way:
                 await asyncio.wait(under_way)
+                for task, sent in under_way.items():
+                    self._take(task.result(), sent, report)
+
+    async def _choose(
+        self, transitions: Mapping[str, Transition], turns: deque[str], stops: Callable[[], bool]
+    ) -> _Sent | None:
+        """A write that may be sent at this very moment, the rate limit included."""
+        if stops():
+            return None
+        chosen = _next(transitions, turns)
+        if chosen is not None and self._limiter is not None:
+            await self._limiter.take()
+            if stops():
+                chosen.transition.failed(chosen.write.key, may_have_landed=False)
+                return None
+        return chosen
 
     def _stops(self, report: Report, failures_in_a_row: int, is_outdated: Callable[[], bool]) -> bool:
         if report.was_interrupted:
             return True
         if is_outdated() or not self._may_write():
             report.was_interrupted = True
-        return report.was_interrupted or failures_in_a_row >= _FAILURES_IN_A_ROW or report.retry_after > 0
+        # So many in a row, and it is the API server that fails, not the webhook of a few objects.
+        return report.was_interrupted or failures_in_a_row >= self._concurrency or report.retry_after > 0
 
     async def _send(self, write: Write, operations: list[Operation], road: Road, before: View) -> ApiError | None:
         key = write.key
@@ -140,16 +163,22 @@ class QuotaWriter:
                 )
             except ApiError as error:
                 return error
-            self._cluster.put_quotas(key.kind, raw)
+            try:
+                self._cluster.put_quotas(key.kind, raw)
+            except (ValueError, msgspec.DecodeError) as error:
+                text = f"the answer cannot be read: {error}"
+                return Unreachable(text, method="PATCH", path=path, may_have_landed=True)
         after = self._cluster.views.get(key)
         if after is not None:
             self._on_landed(before, *after)
         return None
 
-    def _take(self, error: ApiError | None, transition: Transition, write: Write, report: Report) -> None:
+    def _take(self, error: ApiError | None, sent: _Sent, report: Report) -> None:
+        write, transition = sent.write, sent.transition
         key = write.key
         if error is None:
             report.landed += 1
+            report.last[sent.orchestrator] = key
             self._metrics.writes.labels(key.kind, "landed").inc()
             transition.landed(key)
             return
@@ -157,16 +186,16 @@ class QuotaWriter:
         may_have_landed = isinstance(error, ServerFailed) or (isinstance(error, Unreachable) and error.may_have_landed)
         transition.failed(key, may_have_landed=may_have_landed)
         if may_have_landed:
-            # Where no answer came, the server may still be at it, but not for longer than it was told.
-            still = self._timeout if isinstance(error, Unreachable) else 0.0
-            report.uncertain[key] = (write.quotas, self._clock.monotonic() + still)
+            # Where the server itself did not answer, it may still be at it, but not for longer than it was told.
+            is_over = isinstance(error, ServerFailed) and error.code == HTTPStatus.INTERNAL_SERVER_ERROR
+            report.uncertain[key] = (write.quotas, self._clock.monotonic() + (0.0 if is_over else self._timeout))
         if isinstance(error, Conflict | NotFound) or (isinstance(error, Invalid) and error.is_failed_test):
             self._metrics.writes.labels(key.kind, "outdated").inc()
             report.outdated.add(key)
             log.info("quotas were changed by others meanwhile")
         elif _is_by_itself(error):
             self._metrics.writes.labels(key.kind, "failed").inc()
-            report.failures.append(error)
+            report.failures[key] = error
             if isinstance(error, TooManyRequests | ServerFailed) and error.retry_after:
                 report.retry_after = max(report.retry_after, error.retry_after)
             log.warning("write failed")
@@ -178,11 +207,14 @@ class QuotaWriter:
             log.error("write refused")
 
 
-def _next(transitions: Mapping[str, Transition]) -> tuple[Transition, Write] | None:
-    for transition in transitions.values():
-        write = transition.next_write()
+def _next(transitions: Mapping[str, Transition], turns: deque[str]) -> _Sent | None:
+    """The next write of the orchestrator whose turn it is, so that none waits for all of another's."""
+    for _ in range(len(turns)):
+        name = turns[0]
+        turns.rotate(-1)
+        write = transitions[name].next_write()
         if write is not None:
-            return transition, write
+            return _Sent(name, transitions[name], write)
     return None
 
 

@@ -111,12 +111,18 @@ def orchestrator(
     from kueue_dqo.runtime.errors import ConfigurationError
     from kueue_dqo.runtime.logs import configure_logs
     from orchestrator.cluster import Enforcement
-    from orchestrator.daemon import Options, run
+    from orchestrator.daemon import CannotListen, Options, run
 
     if not 0 < retry_period < renew_deadline < lease_duration:
         msg = (
             f"--retry-period {retry_period:g}, --renew-deadline {renew_deadline:g} and --lease-duration "
             f"{lease_duration:g} have to be each longer than the one before"
+        )
+        raise click.UsageError(msg)
+    if leader_elect and lease_duration - renew_deadline < 1:
+        msg = (
+            f"--renew-deadline {renew_deadline:g} is too close to --lease-duration {lease_duration:g}: what a leader "
+            "sends in its last moment needs 1 second at least to be over before the next one begins"
         )
         raise click.UsageError(msg)
     host, port = listen
@@ -147,9 +153,8 @@ def orchestrator(
             await run(options)
         except ConfigurationError as error:
             failed.append(str(error))
-        except OSError as error:  # of the address; requests fail with errors of their own
-            why = error.strerror or str(error)
-            failed.append(f"{host}:{port} cannot be listened on: {why}; choose another address with --listen")
+        except CannotListen as error:
+            failed.append(f"{error}; choose another address with --listen")
 
     code = asyncio.run(run_until_signalled(main, grace=grace))
     if failed:

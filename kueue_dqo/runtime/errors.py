@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+_OF_A_WEBHOOK = "admission webhook "
+
 
 class ConfigurationError(Exception):
     """No way to the API server is configured, or the configuration cannot be used. The message names its source."""
@@ -92,12 +94,12 @@ class Invalid(Answered):
 
     @property
     def is_failed_test(self) -> bool:
-        """Whether a JSON patch was refused because one of its `test` operations failed.
+        """Whether a JSON patch was refused because one of its `test` operations failed, and not by a webhook.
 
         The API server words a patch that does not apply and an object that is not valid with the same code, but names
         causes only for the object.
         """
-        return not self.causes
+        return not self.causes and not self.message.startswith(_OF_A_WEBHOOK)
 
 
 class TooManyRequests(Answered):

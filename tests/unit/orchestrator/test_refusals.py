@@ -36,15 +36,16 @@ class Refusing:
     def __init__(self, refused: list[Write]) -> None:
         self._refused = refused
 
-    async def write(self, transitions: Mapping[str, Transition], road: Road, is_outdated: Callable[[], bool]) -> Report:
+    async def write(
+        self, transitions: Mapping[str, Transition], road: Road, is_outdated: Callable[[], bool], report: Report
+    ) -> None:
         del road, is_outdated
-        report = Report()
+
         for transition in transitions.values():
             while (write := transition.next_write()) is not None:
                 self._refused.append(write)
                 transition.failed(write.key, may_have_landed=False)
                 report.refused[write.key] = "403 Forbidden: a webhook says no"
-        return report
 
 
 class Passes:

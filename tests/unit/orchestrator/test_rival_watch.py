@@ -11,12 +11,13 @@ from structlog.testing import capture_logs
 
 from orchestrator.cluster import Mode
 from orchestrator.enforcement.roads import Road
+from orchestrator.enforcement.spec import FIELD_MANAGER
 from orchestrator.metrics import OrchestratorMetrics
 from orchestrator.rival_watch import RivalWatch
 from orchestrator.rivals import WINDOW
 from tests.unit.kueue_dqo.runtime.virtual_time import VirtualClock
 from tests.unit.orchestrator.builders import queue_key
-from tests.unit.orchestrator.watched import OBSERVES, REFERENCE, Known, Told, orchestrator, queue, wrote
+from tests.unit.orchestrator.watched import OBSERVES, REFERENCE, Known, Told, orchestrator, queue, wrote, wrote_quotas
 
 pytestmark = pytest.mark.looptime
 
@@ -51,6 +52,14 @@ class Watching:
         _, before = queue(name, effective="6", owner=REFERENCE | {"name": owner})
         held, after = queue(name, managed=KUEUE)
         self.watch.quotas_changed(held, before, after)
+
+    def numbers_change(self, before: str, after: str, manager: str = "robot", owner: str = "dqo") -> None:
+        """Effective quotas of cpu, under the same name."""
+        reference = REFERENCE | {"name": owner}
+        _, old = queue(effective=before, owner=reference)
+        managed = (wrote("kueue", "12:00:09"), wrote_quotas(manager, "12:00:05"))
+        held, new = queue(effective=after, owner=reference, managed=managed)
+        self.watch.quotas_changed(held, old, new)
 
     def metric(self, name: str, /, **labels: str) -> float | None:
         return self.registry.get_sample_value(name, labels)
@@ -106,8 +115,10 @@ async def test_a_field_that_vanishes_twice_is_told_and_left_for_ten_minutes() ->
     reverts = {"kind": "ClusterQueue", "name": "team-a", "manager": "kueue"}
     assert watching.metric("kueue_dqo_quota_reverts_total", **reverts) == 2
     assert watching.metric("kueue_dqo_quota_objects_stopped") == 1
-    assert watching.watch.until() == WINDOW
-    await asyncio.sleep(WINDOW - 60)
+    assert watching.watch.until() == 60 + WINDOW
+    await asyncio.sleep(WINDOW - 1)
+    assert watching.metric("kueue_dqo_quota_objects_stopped") == 1
+    await asyncio.sleep(1)
     assert watching.watch.stopped() == {}
     assert watching.metric("kueue_dqo_quota_objects_stopped") == 0
 
@@ -124,13 +135,56 @@ def _has_lost_the_orchestrator(watching: Watching) -> None:
     watching.known.orchestrators.clear()
 
 
-@pytest.mark.parametrize("case", [_does_not_lead, _only_observes, _has_lost_the_orchestrator])
+def _stands_down(watching: Watching) -> None:
+    watching.kueue_writes()
+
+
+@pytest.mark.parametrize("case", [_does_not_lead, _only_observes, _has_lost_the_orchestrator, _stands_down])
 async def test_what_vanishes_is_nobodys_fault_where_we_do_not_keep_it_up(case: Callable[[Watching], None]) -> None:
     watching = Watching()
     case(watching)
     for _ in range(3):
         watching.field_vanishes()
+        watching.numbers_change("6", "7")
     assert watching.watch.stopped() == {}
+    assert "QuotasReverted" not in watching.told.reasons
+
+
+async def test_whoever_puts_other_numbers_in_our_name_undoes_ours() -> None:
+    """On the status road. It is named by the field, although Kueue has written the status since."""
+    watching = Watching()
+    watching.numbers_change("6", "7")
+    watching.numbers_change("6", "7")
+    stopped = watching.watch.stopped()[queue_key("team-a")]
+    assert (stopped.manager, stopped.times) == ("robot", 2)
+    assert "make it leave status.effectiveQuotas alone" in stopped.way_out
+    assert watching.told.reasons == ["QuotasReverted", "QuotasReverted", "QuotasLeftAlone"]
+
+
+async def test_whoever_changes_numbers_of_its_own_undoes_nothing() -> None:
+    """Or takes them away, before we have come to write ours again."""
+    watching = Watching()
+    watching.numbers_change("6", "7")
+    watching.numbers_change("7", "8")
+    watching.watch.quotas_changed(queue()[0], queue(effective="8")[1], queue()[1])
+    assert watching.told.reasons == ["QuotasReverted"]
+    watching.numbers_change("6", "8")
+    assert watching.told.reasons == ["QuotasReverted", "QuotasReverted", "QuotasLeftAlone"]
+
+
+async def test_a_late_write_of_ours_is_no_revert() -> None:
+    """One that was taken for lost, so that its numbers come as news."""
+    watching = Watching()
+    watching.numbers_change("6", "7", manager=FIELD_MANAGER)
+    watching.numbers_change("7", "8", manager=FIELD_MANAGER)
+    assert watching.told.events == []
+
+
+async def test_a_new_declaration_is_no_revert() -> None:
+    """The effective quotas are what they were, whoever has written them."""
+    watching = Watching()
+    held, before = queue(effective="6", managed=(wrote_quotas("robot", "12:00:05"),))
+    watching.watch.quotas_changed(held, before, before._replace(member=before.member._replace(declared=())))
     assert watching.told.events == []
 
 
@@ -152,10 +206,38 @@ async def test_an_object_that_comes_or_goes_is_not_undone() -> None:
     assert watching.watch.stopped() == {}
 
 
+async def test_an_object_that_has_the_name_of_another_is_not_undone() -> None:
+    """Its predecessor was deleted while the watch was interrupted."""
+    watching = Watching()
+    for _ in range(3):
+        watching.watch.quotas_changed(queue(uid="new")[0], queue(effective="6", uid="old")[1], queue(uid="new")[1])
+    assert watching.told.events == []
+
+
+async def test_the_series_of_an_object_that_is_gone_goes_with_it() -> None:
+    """Every manager's, and no other object's."""
+    watching = Watching()
+    reverts = "kueue_dqo_quota_reverts_total"
+    watching.field_vanishes()
+    watching.numbers_change("6", "7")
+    watching.field_vanishes("team-b")
+    labels = [
+        {"kind": "ClusterQueue", "name": name, "manager": manager}
+        for name, manager in (("team-a", "kueue"), ("team-a", "robot"), ("team-b", "kueue"))
+    ]
+    assert [watching.metric(reverts, **each) for each in labels] == [1, 1, 1]
+    held, view = queue(effective="6")
+    watching.watch.quotas_changed(held, view, None)
+    assert [watching.metric(reverts, **each) for each in labels] == [None, None, 1]
+    watching.field_vanishes()
+    assert watching.metric(reverts, **labels[0]) == 1
+
+
 async def test_other_numbers_of_another_writer_are_no_revert_on_the_status_road() -> None:
     """Whose they are is a matter of ownership."""
     watching = Watching()
-    held, after = queue(effective="7", owner={"apiGroup": "example.com", "kind": "Robot", "name": "r"})
+    robot = {"apiGroup": "example.com", "kind": "Robot", "name": "r"}
+    held, after = queue(effective="7", owner=robot, managed=(wrote_quotas("robot", "12:00:05"),))
     for _ in range(3):
         watching.watch.quotas_changed(held, queue(effective="6")[1], after)
     assert watching.told.events == []

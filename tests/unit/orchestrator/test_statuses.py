@@ -131,6 +131,18 @@ def test_conditions_of_others_stay_as_they_are() -> None:
     assert theirs in status_of(_outcome(of), of, SETTLED, NOW).conditions
 
 
+def test_conditions_stay_in_their_places() -> None:
+    """In the order in which they will be read back, so that the answer to a write is known as such; new ones last."""
+    theirs, also = Condition("Theirs", "True", "Yes"), Condition("Also", "True", "Yes")
+    of = _orchestrator(theirs, distributed("True", since=EARLIER), also)
+    assert [each.type for each in status_of(_outcome(of), of, SETTLED, NOW).conditions] == [
+        "Theirs",
+        dqo.DISTRIBUTED,
+        "Also",
+        dqo.EFFECTIVE_CAPACITY_COMPUTED,
+    ]
+
+
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
@@ -139,7 +151,9 @@ def _status(cpu: str | None, *conditions: Condition) -> dqo.DynamicQuotaOrchestr
     return dqo.DynamicQuotaOrchestratorStatus(capacity, conditions)
 
 
-ONE, OTHER = Condition("One", "True", "R", "m", 1, EARLIER), Condition("Other", "True", "R", "m", 1, EARLIER)
+ONE = Condition(dqo.EFFECTIVE_CAPACITY_COMPUTED, "True", "R", "m", 1, EARLIER)
+OTHER = Condition(dqo.DISTRIBUTED, "True", "R", "m", 1, EARLIER)
+FOREIGN = Condition("example.com/Checked", "True", "R", "m", 1, EARLIER)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +164,7 @@ ONE, OTHER = Condition("One", "True", "R", "m", 1, EARLIER), Condition("Other", 
         pytest.param(_status("1"), _status(None), False, id="no capacity"),
         pytest.param(_status(None, ONE, OTHER), _status(None, OTHER, ONE), True, id="another order"),
         pytest.param(_status(None, ONE), _status(None, ONE, OTHER), False, id="one more"),
+        pytest.param(_status(None, FOREIGN, ONE), _status(None, ONE), True, id="one of others"),
         *(
             pytest.param(
                 _status(None, ONE), _status(None, msgspec.structs.replace(ONE, **{field: value})), same, id=field
@@ -173,7 +188,19 @@ def test_a_status_is_written_where_it_says_something_else(
 
 
 CAPACITY: dict[str, Any] = {"flavors": [{"name": "f", "resources": {"cpu": "1"}}]}
-CONDITIONS = [{"type": "One", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": EARLIER}]
+DISTRIBUTED: dict[str, Any] = {
+    "type": dqo.DISTRIBUTED,
+    "status": "False",
+    "reason": "R",
+    "message": "m",
+    "lastTransitionTime": EARLIER,
+}
+CONDITIONS = [DISTRIBUTED]
+THEIRS: list[dict[str, Any]] = [
+    {"type": "example.com/Silent", "status": "True", "reason": "R", "message": "", "lastTransitionTime": EARLIER},
+    {"type": "example.com/Sparse", "status": "True", "observedGeneration": 0, "severity": {"level": 3}},
+]
+"""Not to be written from what is known of a condition: an empty message, fields that lack, fields that are not ours."""
 
 
 def _held(status: dict[str, Any] | None) -> HeldOrchestrator:
@@ -243,9 +270,77 @@ def test_the_patch_compares_the_json_that_the_server_sent() -> None:
     assert json.loads(bytes(tests[CAPACITY_SEEN])) == {"flavors": [{"name": "f", "unknown": 1}]}
 
 
+def _written(held: HeldOrchestrator, status: dqo.DynamicQuotaOrchestratorStatus) -> Any:
+    """The conditions of the patch, as they go over the wire."""
+    (found,) = (each for each in patch_of(held, status) if (each["op"], each["path"]) == ("add", CONDITIONS_SEEN))
+    return json.loads(msgspec.json.encode(found["value"]))
+
+
+def test_conditions_of_others_are_written_as_they_were_sent() -> None:
+    """Each in its place; without a field that it has to have, the API server would refuse the whole status."""
+    first, last = THEIRS
+    held = _held({"conditions": [first, DISTRIBUTED, last]})
+    told = Condition(dqo.DISTRIBUTED, "True", "R", "n", 3, NOW)
+    assert _written(held, _status("1", ONE, FOREIGN, told)) == [
+        first,
+        {
+            "type": dqo.DISTRIBUTED,
+            "status": "True",
+            "reason": "R",
+            "message": "n",
+            "observedGeneration": 3,
+            "lastTransitionTime": NOW,
+        },
+        last,
+        {
+            "type": dqo.EFFECTIVE_CAPACITY_COMPUTED,
+            "status": "True",
+            "reason": "R",
+            "message": "m",
+            "observedGeneration": 1,
+            "lastTransitionTime": EARLIER,
+        },
+    ]
+
+
+def test_a_condition_of_ours_that_is_not_wanted_any_more_goes() -> None:
+    """An orchestrator that has lost its root does not distribute; what others say of it stays."""
+    assert [each["type"] for each in _written(_held({"conditions": [DISTRIBUTED, *THEIRS]}), _status("1", ONE))] == [
+        "example.com/Silent",
+        "example.com/Sparse",
+        dqo.EFFECTIVE_CAPACITY_COMPUTED,
+    ]
+
+
+def test_a_condition_of_ours_keeps_its_empty_message() -> None:
+    """It may be there from somebody else, and stays as it is while quotas are being written."""
+    of = _orchestrator(distributed("False", reason="R", since=EARLIER))
+    of = msgspec.structs.replace(
+        of,
+        status=dqo.DynamicQuotaOrchestratorStatus(None, (Condition(dqo.DISTRIBUTED, "False", "R", "", 1, EARLIER),)),
+    )
+    held = _held({"conditions": [{**DISTRIBUTED, "message": ""}]})
+    written = _written(held, status_of(_outcome(of), of, Progress(is_settled=False), NOW))
+    assert written[0] == {**DISTRIBUTED, "message": "", "observedGeneration": 1}
+
+
+def _unreadable(root: str | None, status: dict[str, Any] | None = None) -> HeldOrchestrator:
+    """One that has two entries for one provider."""
+    spec: dict[str, Any] = {"capacityDiscovery": {"providers": [{"name": "pool"}, {"name": "pool"}]}}
+    if root is not None:
+        spec["capacityDistribution"] = {"subtreeRootQuotaRef": {"kind": "Cohort", "name": root}}
+    plain: dict[str, Any] = {
+        "metadata": {"name": "dqo", "uid": "u", "resourceVersion": "7", "generation": 3},
+        "spec": spec,
+    }
+    held = held_orchestrator(json.dumps(plain if status is None else {**plain, "status": status}).encode())
+    assert held.orchestrator is None
+    return held
+
+
 def test_an_orchestrator_that_cannot_be_read_has_both_conditions_false() -> None:
     """With what is wrong with it."""
-    held = _held(None)._replace(orchestrator=None, problem="spec.x: what is this")
+    held = _unreadable("teams")._replace(problem="spec.x: what is this")
     status = unreadable_status(held, NOW)
     assert status.effective_capacity is None
     assert [(each.type, each.status, each.reason) for each in status.conditions] == [
@@ -255,17 +350,44 @@ def test_an_orchestrator_that_cannot_be_read_has_both_conditions_false() -> None
     assert {(each.message, each.observed_generation) for each in status.conditions} == {
         ("the object cannot be read: spec.x: what is this", 3)
     }
+    assert {each.last_transition_time for each in status.conditions} == {NOW}
+
+
+def test_an_orchestrator_without_a_root_is_not_said_to_distribute_nothing() -> None:
+    """It never was to distribute anything, readable or not."""
+    status = unreadable_status(_unreadable(None), NOW)
+    assert [each.type for each in status.conditions] == [dqo.EFFECTIVE_CAPACITY_COMPUTED]
+
+
+def test_what_others_say_of_an_unreadable_orchestrator_stays() -> None:
+    """As does the time of a condition that was False before, for whatever reason."""
+    held = _unreadable("teams", {"conditions": [*THEIRS, DISTRIBUTED]})
+    written = _written(held, unreadable_status(held, NOW))
+    assert written[:2] == THEIRS
+    assert [(each["type"], each["lastTransitionTime"]) for each in written[2:]] == [
+        (dqo.DISTRIBUTED, EARLIER),
+        (dqo.EFFECTIVE_CAPACITY_COMPUTED, NOW),
+    ]
+
+
+def test_a_condition_that_cannot_be_read_does_not_hold_back_what_is_wrong() -> None:
+    """Its time is not known, so it is a new one; one of others goes back as it is."""
+    broken = {"type": "example.com/Broken", "status": "True", "message": 5}
+    held = _unreadable("teams", {"conditions": [broken, {**DISTRIBUTED, "message": 5}]})
+    written = _written(held, unreadable_status(held, NOW))
+    assert written[0] == broken
+    assert {each["lastTransitionTime"] for each in written[1:]} == {NOW}
 
 
 @pytest.mark.parametrize(
     ("before", "told"),
     [
-        pytest.param([], ["One"], id="new"),
+        pytest.param([], [ONE.type], id="new"),
         pytest.param([ONE], [], id="the same"),
         pytest.param([msgspec.structs.replace(ONE, message="other")], [], id="another message"),
-        pytest.param([msgspec.structs.replace(ONE, reason="Other")], ["One"], id="another reason"),
-        pytest.param([msgspec.structs.replace(ONE, status="False")], ["One"], id="another status"),
-        pytest.param([OTHER], ["One"], id="another one is gone"),
+        pytest.param([msgspec.structs.replace(ONE, reason="Other")], [ONE.type], id="another reason"),
+        pytest.param([msgspec.structs.replace(ONE, status="False")], [ONE.type], id="another status"),
+        pytest.param([OTHER], [ONE.type], id="another one is gone"),
     ],
 )
 def test_an_event_is_worth_a_change_of_status_or_reason(before: list[Condition], told: list[str]) -> None:

@@ -123,15 +123,24 @@ def wrote(manager: str, time: str, subresource: str = "status") -> dict[str, Any
     }
 
 
+def wrote_quotas(manager: str, time: str) -> dict[str, Any]:
+    """The entry of whoever wrote the list of effective quotas."""
+    return wrote(manager, time) | {"fieldsV1": {"f:status": {"f:effectiveQuotas": {".": {}, "f:resourceGroups": {}}}}}
+
+
 def queue(
     name: str = "team-a",
     *,
     effective: str | None = None,
     owner: Mapping[str, str] = REFERENCE,
     generation: int = 1,
+    uid: str = "",
     managed: tuple[Mapping[str, Any], ...] = (),
 ) -> tuple[Held, View]:
-    """A ClusterQueue of 10 cpu on the status road; `effective` is its effective quota of cpu, None for none."""
+    """A ClusterQueue of 10 cpu on the status road; `effective` is its effective quota of cpu, None for none.
+
+    Its UID is its name where none is given.
+    """
 
     def groups(cpu: str) -> list[dict[str, Any]]:
         resource = {"name": "cpu", "nominalQuota": cpu}
@@ -143,7 +152,7 @@ def queue(
         "kind": "ClusterQueue",
         "metadata": {
             "name": name,
-            "uid": name,
+            "uid": uid or name,
             "generation": generation,
             "resourceVersion": "1",
             "managedFields": list(managed),
