@@ -39,6 +39,7 @@ KNOWN_KINDS: Final = (
     KnownKind(KUEUE_GROUP, kueue.CLUSTER_QUEUE, ("v1beta2", V1BETA1), kueue.ClusterQueue),
     KnownKind(KUEUE_GROUP, kueue.COHORT, ("v1beta2", V1BETA1), kueue.Cohort),
     KnownKind(KUEUE_GROUP, kueue.ADMISSION_CHECK, ("v1beta2", V1BETA1), kueue.AdmissionCheck),
+    KnownKind(KUEUE_GROUP, kueue.MULTI_KUEUE_CONFIG, ("v1beta2", V1BETA1), kueue.MultiKueueConfig),
     KnownKind(KUEUE_GROUP, dqo.CAPACITY_PROVIDER, ("v1alpha1",), dqo.CapacityProvider),
     KnownKind(KUEUE_GROUP, dqo.DYNAMIC_QUOTA_ORCHESTRATOR, ("v1alpha1",), dqo.DynamicQuotaOrchestrator),
     KnownKind(OUR_GROUP, parameters.NODE_INVENTORY_PARAMETERS, ("v1alpha1",), parameters.NodeInventoryParameters),

@@ -61,6 +61,8 @@ NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace")
 PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
 EVENTS: Final = Resource("", "v1", "events", "Event", namespaced=True)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
+"""The label by which a Lease is known as a provider's sign of life; the Lease has the provider's name."""
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"
 )

@@ -15,7 +15,15 @@ import msgspec
 
 from kueue_dqo.api import dqo, parameters
 from kueue_dqo.api.core import NODE, Node
-from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, QuotaNode, ResourceFlavor
+from kueue_dqo.api.kueue import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    COHORT,
+    MULTI_KUEUE_CONFIG,
+    RESOURCE_FLAVOR,
+    QuotaNode,
+    ResourceFlavor,
+)
 from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey, find_condition
 from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
@@ -26,6 +34,7 @@ from orchestrator.compute import Outcome, Snapshot, compute
 from orchestrator.enforcement.roads import Road
 from orchestrator.hierarchy import Hierarchy
 from orchestrator.members import Member
+from orchestrator.multikueue import automated_checks, why_automated
 from providers.node_inventory.compute import Claim, observe
 
 
@@ -90,12 +99,20 @@ def make_plan(manifests: Manifests, road: Road) -> Plan:
     nodes: dict[ObjectKey, QuotaNode] = {
         node.key: node for kind in (CLUSTER_QUEUE, COHORT) for node in manifests.of_kind(kind).values()
     }
-    hierarchy = Hierarchy(map(road.member_of, nodes.values()))
+    automated = automated_checks(manifests.of_kind(ADMISSION_CHECK).values(), manifests.of_kind(MULTI_KUEUE_CONFIG))
+    hierarchy = Hierarchy(_member_of(node, road, automated) for node in nodes.values())
     computed = _computed_providers(providers, manifests, _declared_resources(hierarchy.members))
     providers |= computed
     outcomes = compute(Snapshot(orchestrators, providers, hierarchy))
     notes = _filled_in(manifests, orchestrators, hierarchy, nodes, outcomes)
     return Plan(road, manifests, providers, orchestrators, nodes, hierarchy, outcomes, set(computed), notes)
+
+
+def _member_of(node: QuotaNode, road: Road, automated: Mapping[str, str]) -> Member:
+    """The member of the tree; one whose quotas MultiKueue sets is refused, as the daemon does."""
+    member = road.member_of(node)
+    why = why_automated(node, automated)
+    return member if why is None or member.problem is not None else member._replace(problem=why)
 
 
 def _with_generation(obj: Any, conditions: tuple[Condition, ...], kind: str) -> Any:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from typing import Final, NamedTuple
 
 import msgspec
 
-from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.meta import ObjectKey, parse_time
 from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.cluster import listed, with_cluster
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.manifests import name_of
 from kueue_dqo.cli.objects import CLUSTER, Manifests, Place, problems_text
+from kueue_dqo.cli.plan.warnings import LEASE, Sign
 from kueue_dqo.runtime import resources
 from kueue_dqo.runtime.client import Client
-from kueue_dqo.runtime.errors import Forbidden, NotFound
+from kueue_dqo.runtime.errors import Forbidden, Gone, NotFound
+from kueue_dqo.runtime.lease import LeaseRecord
 from kueue_dqo.runtime.resources import Resource
 from orchestrator.enforcement.roads import Road
 
@@ -26,6 +29,7 @@ _READ: Final = (
     resources.CLUSTER_QUEUES,
     resources.COHORTS,
     resources.ADMISSION_CHECKS,
+    resources.MULTI_KUEUE_CONFIGS,
     resources.CAPACITY_PROVIDERS,
     resources.DYNAMIC_QUOTA_ORCHESTRATORS,
     resources.NODE_INVENTORY_PARAMETERS,
@@ -35,6 +39,8 @@ _CRD: Final = f"{resources.DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{resources.DYNAMI
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 OURS: Final = "kueue-dqo"
 """The value of that label on the definitions that this project brings for a Kueue that has none."""
+_HANDOVER: Final = 15
+"""Seconds that a Lease which its holder gave back has to find another one."""
 
 
 class Live(NamedTuple):
@@ -69,6 +75,7 @@ async def _read(client: Client, road: Road | None) -> Live:
         manifests.notices.append(f"the cluster has no {some(missing, at_most=len(missing))}: planned without")
     if manifests.problems:
         raise CommandError(problems_text(manifests.problems, CLUSTER))
+    await _read_leases(client, manifests)
     if road is None:
         road, why = await _road_of(client)
         manifests.notices.append(f"planned for the road {road}: {why}; choose with --road")
@@ -103,6 +110,49 @@ def _take(manifests: Manifests, resource: Resource, raw: msgspec.Raw) -> None:
     key = ObjectKey(resource.kind, decoded.object.metadata.name)
     manifests.notices += [f"{key}: {notice}" for notice in decoded.notices]
     manifests.add(resource.kind, decoded.object, Place(CLUSTER, len(manifests.places) + 1))
+
+
+class _LeaseName(msgspec.Struct):
+    name: str
+    namespace: str
+
+
+class _Lease(msgspec.Struct):
+    metadata: _LeaseName
+    spec: LeaseRecord = LeaseRecord()
+
+
+class _Leases(msgspec.Struct):
+    items: list[_Lease] | None = None
+
+
+async def _read_leases(client: Client, manifests: Manifests) -> None:
+    """The providers' signs of life. They change no quota, so a plan can do without."""
+    leases: list[_Lease] = []
+    try:
+        async for page in client.pages(resources.LEASES.path(), params={"labelSelector": resources.CONTROLLER_LABEL}):
+            leases += msgspec.json.decode(page, type=_Leases).items or ()
+    except (Forbidden, NotFound, Gone) as error:
+        manifests.notices.append(f"the Leases of providers could not be listed, so none was looked at: {error}")
+        return
+    signs = manifests.objects.setdefault(LEASE, {})
+    now = datetime.datetime.now(datetime.UTC)
+    for lease in leases:
+        overdue = _overdue(lease.spec, now)
+        known = signs.get(lease.metadata.name)
+        # Of two in different namespaces, one may be left over from an earlier installation.
+        if overdue is not None and (known is None or overdue < known.overdue):
+            signs[lease.metadata.name] = Sign(f"{lease.metadata.namespace}/{lease.metadata.name}", overdue)
+
+
+def _overdue(record: LeaseRecord, now: datetime.datetime) -> float | None:
+    """For how many seconds the Lease has run out, negative while it has not; None for one that says no time."""
+    if record.holder_identity is None or record.lease_duration_seconds is None or record.renew_time is None:
+        return None
+    seconds = record.lease_duration_seconds
+    if not record.holder_identity:
+        seconds = max(seconds, _HANDOVER)
+    return (now - parse_time(record.renew_time)).total_seconds() - seconds
 
 
 class _Labelled(msgspec.Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Final, NamedTuple
 
 from kueue_dqo.api import parameters
 from kueue_dqo.api.core import NODE, Node
@@ -31,6 +31,20 @@ from orchestrator.usage import excess_text, excesses
 
 KARPENTER_POOL: Final = "karpenter.sh/nodepool"
 """The label that Karpenter puts on the nodes that it adds on demand."""
+LEASE: Final = "Lease"
+_CLOCKS_DIFFER: Final = 60
+"""Seconds by which two clocks may be apart before anything is made of it."""
+
+
+class Sign(NamedTuple):
+    """A provider's sign of life: the place of its Lease, `namespace/name`, and for how many seconds it has run out.
+
+    That is by the clock of this machine, and negative while the Lease has not run out. Among the manifests it is of
+    the kind `Lease`, under the name of the provider.
+    """
+
+    lease: str
+    overdue: float
 
 
 def warnings(plan: Plan) -> list[str]:
@@ -40,6 +54,7 @@ def warnings(plan: Plan) -> list[str]:
         found += _unreported(name, outcome, plan)
     found += _over_quota(plan)
     found += _without_nodes(plan)
+    found += _silent_providers(plan)
     found += _ignored_capacity(plan)
     found += _composites(plan)
     found += _autoscaled(plan)
@@ -103,6 +118,19 @@ def _without_nodes(plan: Plan) -> Iterator[str]:
                     f"no Node matches flavor {flavor} of CapacityProvider {name}: its capacity is zero; compare "
                     "the flavor's nodeLabels with the labels of the nodes"
                 )
+
+
+def _silent_providers(plan: Plan) -> Iterator[str]:
+    """A dead provider leaves its condition True. One look cannot tell it from clocks that differ, so it only seems."""
+    signs: Mapping[str, Sign] = plan.manifests.of_kind(LEASE)
+    for name in sorted(plan.providers.keys() & signs.keys()):
+        sign = signs[name]
+        if sign.overdue > _CLOCKS_DIFFER:
+            yield (
+                f"{plan.providers[name].spec.controller_name} seems to be dead, so that the capacity of "
+                f"CapacityProvider {name} may be old: its Lease {sign.lease} ran out {int(sign.overdue)} s ago by the "
+                "clock of this machine; look at the provider's pod"
+            )
 
 
 def _ignored_capacity(plan: Plan) -> Iterator[str]:

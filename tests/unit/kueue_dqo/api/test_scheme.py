@@ -42,6 +42,8 @@ from kueue_dqo.api.kueue import (
     CohortSpec,
     CohortStatus,
     FlavorUsage,
+    MultiKueueConfig,
+    MultiKueueConfigSpec,
     ResourceFlavor,
     ResourceFlavorSpec,
     ResourceUsage,
@@ -244,6 +246,8 @@ ADMISSION_CHECK_CONTENT: Final = {
     "spec": {"controllerName": "kueue.x-k8s.io/provisioning-request"},
 }
 ADMISSION_CHECK_OBJECT: Final = AdmissionCheck(META, AdmissionCheckSpec("kueue.x-k8s.io/provisioning-request"))
+MULTI_KUEUE_CONFIG_CONTENT: Final = {"metadata": METADATA, "spec": {"quotaManagement": "Automated"}}
+MULTI_KUEUE_CONFIG_OBJECT: Final = MultiKueueConfig(META, MultiKueueConfigSpec("Automated"))
 CAPACITY_PROVIDER: Final = Sample(
     "kueue.x-k8s.io/v1alpha1",
     "CapacityProvider",
@@ -332,6 +336,8 @@ SAMPLES: Final = (
     Sample("kueue.x-k8s.io/v1beta1", "ResourceFlavor", RESOURCE_FLAVOR_CONTENT, RESOURCE_FLAVOR_OBJECT),
     Sample("kueue.x-k8s.io/v1beta2", "AdmissionCheck", ADMISSION_CHECK_CONTENT, ADMISSION_CHECK_OBJECT),
     Sample("kueue.x-k8s.io/v1beta1", "AdmissionCheck", ADMISSION_CHECK_CONTENT, ADMISSION_CHECK_OBJECT),
+    Sample("kueue.x-k8s.io/v1beta2", "MultiKueueConfig", MULTI_KUEUE_CONFIG_CONTENT, MULTI_KUEUE_CONFIG_OBJECT),
+    Sample("kueue.x-k8s.io/v1beta1", "MultiKueueConfig", MULTI_KUEUE_CONFIG_CONTENT, MULTI_KUEUE_CONFIG_OBJECT),
     CAPACITY_PROVIDER,
     ORCHESTRATOR,
     NODE_INVENTORY_PARAMETERS,
@@ -557,6 +563,7 @@ SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         },
     ),
     "AdmissionCheck": ({}, {"spec": {"controllerName": ""}}),
+    "MultiKueueConfig": ({}, {"spec": {"quotaManagement": ""}}),
     "CapacityProvider": (
         {
             "spec": {"controllerName": "a", "orchestratedFlavors": [{"name": "a"}]},
@@ -564,7 +571,10 @@ SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         },
         {
             "spec": {"controllerName": "a", "orchestratedFlavors": [{"name": "a"}]},
-            "status": {"capacity": {"flavors": []}, "conditions": [{"type": "A", "status": "True"}]},
+            "status": {
+                "capacity": {"flavors": []},
+                "conditions": [{"type": "A", "status": "True", "reason": "", "message": ""}],
+            },
         },
     ),
     "DynamicQuotaOrchestrator": (
@@ -853,6 +863,7 @@ REQUIRED: Final = {
     "Cohort": META_FIELDS | QUOTA_FIELDS,
     "ResourceFlavor": META_FIELDS | {"spec.nodeTaints[].key", "spec.nodeTaints[].effect"},
     "AdmissionCheck": META_FIELDS,
+    "MultiKueueConfig": META_FIELDS,
     "CapacityProvider": META_FIELDS
     | CONDITION_FIELDS
     | {
@@ -1284,8 +1295,11 @@ def test_an_absent_limit_is_not_written() -> None:
 
 
 def test_a_condition_is_written_without_what_it_lacks() -> None:
-    """An empty reason is none."""
-    assert to_manifest((Condition("Ready", "True"), CONDITION)) == [{"type": "Ready", "status": "True"}, CONDITIONS[0]]
+    """But with its reason and its message, be they empty: the API server wants both of them there."""
+    assert to_manifest((Condition("Ready", "True"), CONDITION)) == [
+        {"type": "Ready", "status": "True", "reason": "", "message": ""},
+        CONDITIONS[0],
+    ]
 
 
 def test_what_is_no_object_of_ours_is_not_written() -> None:
