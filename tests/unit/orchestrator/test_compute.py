@@ -328,3 +328,32 @@ def test_the_snapshot_is_left_as_it_was() -> None:
     """The same snapshot gives the same outcome again."""
     snapshot = Snapshot({"dqo": orchestrator("dqo", "capacity", root=TEAM)}, {"capacity": CAPACITY}, Hierarchy(MEMBERS))
     assert compute(snapshot) == compute(snapshot)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "beside"),
+    [((), EFFECTIVE_QUOTAS_CONFLICT), ((Condition(DISTRIBUTED, "False", MISCONFIGURED),), QUOTAS_DISTRIBUTED)],
+)
+def test_an_unreadable_orchestrator_keeps_its_precedence(conditions: tuple[Condition, ...], beside: str) -> None:
+    """Only its place is known. It has no outcome, and nobody takes over below its root; elsewhere, once it says no."""
+    members = [
+        cohort("top"),
+        cohort("low", parent="top"),
+        queue("a", {"f": {CPU: 1}}, parent="low"),
+        queue("b", {"f": {CPU: 1}}, owner=ref("unread")),
+    ]
+    found = [
+        orchestrator("unread", root=cohort_key("top"), conditions=conditions),
+        orchestrator("below", "p", root=cohort_key("low")),
+        orchestrator("beside", "p", root=queue_key("b")),
+    ]
+    snapshot = Snapshot(
+        {each.metadata.name: each for each in found},
+        {"p": provider("p", {"f": {CPU: 8}})},
+        Hierarchy(members),
+        frozenset({"unread"}),
+    )
+    assert verdicts(compute(snapshot)) == {
+        "below": CONFLICTING_ORCHESTRATOR,
+        "beside": beside,
+    }

@@ -172,6 +172,15 @@ async def test_whoever_changes_numbers_of_its_own_undoes_nothing() -> None:
     assert watching.told.reasons == ["QuotasReverted", "QuotasReverted", "QuotasLeftAlone"]
 
 
+async def test_numbers_of_an_object_that_is_gone_are_forgotten() -> None:
+    """In one that is made anew, the same numbers are ours."""
+    watching = Watching()
+    watching.numbers_change("6", "7")
+    watching.watch.quotas_changed(*queue(effective="7"), None)
+    watching.numbers_change("7", "8")
+    assert watching.told.reasons == ["QuotasReverted"] * 2
+
+
 async def test_a_late_write_of_ours_is_no_revert() -> None:
     """One that was taken for lost, so that its numbers come as news."""
     watching = Watching()

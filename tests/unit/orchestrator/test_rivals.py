@@ -85,6 +85,14 @@ def test_a_revert_while_it_is_left_alone_makes_it_last_longer() -> None:
     assert reverts.stopped(30 + WINDOW) == {}
 
 
+def test_a_stop_is_reported_again_where_it_has_ended_meanwhile() -> None:
+    """Also where nobody has asked in between."""
+    reverts = Reverts(limit=1, way_out=WAY_OUT)
+    assert reverts.note(A, "flux", 0.0) is not None
+    assert reverts.note(A, "flux", WINDOW - 1) is None
+    assert reverts.note(A, "flux", 2 * WINDOW - 1) == Stopped(A, "flux", 1, WAY_OUT)
+
+
 def test_reverts_that_have_grown_old_do_not_count() -> None:
     reverts = Reverts(limit=3, way_out=WAY_OUT)
     for time in (0.0, WINDOW - 1):
