@@ -7,7 +7,8 @@ from typing import Final
 
 import structlog
 
-from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.dqo import DYNAMIC_QUOTA_ORCHESTRATOR
+from kueue_dqo.api.meta import KUEUE_GROUP, ObjectKey
 from kueue_dqo.api.quotas import EffectiveQuotas
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.events import EventRecorder
@@ -139,7 +140,11 @@ class RivalWatch(Observer):
 
     def _is_kept_up(self, view: View) -> bool:
         """Whether the orchestrator that wrote the quotas is still there; what it has left, anybody may undo."""
-        return view.applied is not None and view.applied.orchestrator_ref.name in self._cluster.orchestrators
+        if view.applied is None:
+            return False
+        owner = view.applied.orchestrator_ref
+        is_of_our_kind = (owner.api_group, owner.kind) == (KUEUE_GROUP, DYNAMIC_QUOTA_ORCHESTRATOR)
+        return is_of_our_kind and owner.name in self._cluster.orchestrators
 
     def _forget(self, key: ObjectKey) -> None:
         """The object is gone, or another one has its name."""

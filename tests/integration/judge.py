@@ -3,6 +3,8 @@
 - The bound: where the orchestrator writes quotas, the sum in force of each orchestrated pair over the subtree is not
   above the effective capacity that it has published last, unless the sum was above it before; then it has not risen.
 - The word: Distributed turns True only where the quotas in force sum to that capacity.
+
+Both by what the orchestrator can have known: see `_Judge`.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def judge(
             now = state.promises.get(key.name)
             status_writes += before is not None and now is not None and before.generation == now.generation
             if now is not None and now.is_distributed and not (before is not None and before.is_distributed):
-                wrongs += _untrue(version, now, state.nodes) if not own else ()
+                wrongs += state.untrue(version, now)
         elif version.number in own or version.obj is None:
             state.take_edit(version)
         else:
@@ -97,7 +99,7 @@ class _Judge:
 
     What others write is known to the orchestrator only a moment later, and the writes that it has under way then were
     right by what it knew. So a write is right where it is right without the last few edits, those of objects that the
-    orchestrator has not written to since. It learns of edits in their order.
+    orchestrator has not written to since. It learns of edits in their order. The same holds for its word.
     """
 
     def __init__(self, road: str) -> None:
@@ -141,6 +143,17 @@ class _Judge:
             _undo(edit, before)
             _undo(edit, after)
             wrongs = self._wrongs(version, before, after) and wrongs
+        return wrongs
+
+    def untrue(self, version: Version, promise: _Promise) -> list[str]:
+        """What is wrong with the word that all is distributed, which the version gives."""
+        nodes = dict(self.nodes)
+        wrongs = list(_untrue(version, promise, nodes))
+        for edit in reversed(self._edits):
+            if not wrongs:
+                break
+            _undo(edit, nodes)
+            wrongs = list(_untrue(version, promise, nodes)) and wrongs
         return wrongs
 
     def _wrongs(self, version: Version, before: Nodes, after: Nodes) -> list[str]:

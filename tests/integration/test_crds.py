@@ -362,6 +362,16 @@ def test_an_orchestrator_is_listed_with_its_providers_its_root_and_how_it_is(adm
     }
 
 
+def test_plain_kubectl_get_shows_the_providers_of_an_orchestrator_too(admin: Admin) -> None:
+    """Only which kind its root is takes `-o wide`."""
+    definition = admin.get(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dynamicquotaorchestrators.kueue.x-k8s.io"
+    )
+    columns = definition["spec"]["versions"][0]["additionalPrinterColumns"]
+    shown = [column["name"] for column in columns if not column.get("priority")]
+    assert shown == ["Providers", "Computed", "Distributed", "Root", "Age"]
+
+
 @pytest.mark.parametrize(("plural", "short_name"), [("capacityproviders", "cp"), ("dynamicquotaorchestrators", "dqo")])
 def test_the_definitions_have_their_short_name_scope_and_labels(plural: str, short_name: str, admin: Admin) -> None:
     """The label is how the orchestrator tells this definition from the one that Kueue brings."""

@@ -122,6 +122,29 @@ def test_distributed_is_said_too_early() -> None:
     assert "7000 are in force, of 8000" in early.wrongs[0]
 
 
+def test_distributed_is_said_too_early_although_others_have_edited() -> None:
+    """Their edit is known here, from the write that has followed it; or it has changed nothing."""
+    edit, too_little = _queue("a", 9), _queue("a", 2)
+    known = _judge(_told(8), edit, too_little, _told(8, distributed="True"), _queue("b", 6), own=frozenset({2}))
+    assert len(known.wrongs) == 1
+    assert "version 4: DynamicQuotaOrchestrator dqo says that default/cpu is distributed: 7000" in known.wrongs[0]
+    idle = _judge(_told(8), too_little, too_little, _told(8, distributed="True"), own=frozenset({3}))
+    assert len(idle.wrongs) == 1
+    late = _judge(_told(8), too_little, _queue("b", 9), _told(8, distributed="True"), own=frozenset({3}))
+    assert len(late.wrongs) == 1
+    rightly = _judge(_told(8), edit, _queue("a", 3), _told(8, distributed="True"), own=frozenset({2}))
+    assert rightly.wrongs == []
+
+
+def test_distributed_may_be_said_just_after_an_edit() -> None:
+    """The orchestrator does not know of it yet. Later it does, though it has written nothing to that object."""
+    word = (_told(10), _told(10, distributed="True"))
+    assert not _judge(word[0], _queue("a", 9), word[1], own=frozenset({2})).wrongs
+    assert not _judge(word[0], _queue("a", 9), _queue("b", 1), word[1], own=frozenset({2})).wrongs
+    writes = [_queue("b", 1), *[_queue("b", 0)] * 8]
+    assert len(_judge(word[0], _queue("a", 9), *writes, word[1], own=frozenset({2})).wrongs) == 1
+
+
 def test_on_the_status_road_effective_quotas_count() -> None:
     def with_effective(name: str, cpu: int) -> Manifest:
         obj = _queue(name, 5)

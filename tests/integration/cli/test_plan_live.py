@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.cli.clusters import (
     EARLIER,
+    LABELS,
     ORCHESTRATOR_MANAGER,
+    QUEUES,
     cohort,
     effective,
     groups,
@@ -29,6 +32,7 @@ from tests.integration.cli.clusters import (
 from tests.integration.cli.conftest import Dqo
 
 CRD = f"{CRDS}/dynamicquotaorchestrators.kueue.x-k8s.io"
+LABEL = "kueue-dqo.dev/controller-name"
 TEAMS = [cohort("teams"), queue("a", "10", cohort="teams"), queue("b", "30", cohort="teams")]
 LISTED = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]},
@@ -176,6 +180,81 @@ def test_kinds_that_the_cluster_lacks_are_left_out(fresh_plane: ControlPlane, dq
     assert "the cluster has no admissionchecks.v1beta2.kueue.x-k8s.io" in in_one_line(printed.out)
     assert "planned for the road status: the cluster has no definition" in in_one_line(printed.out)
     assert "No DynamicQuotaOrchestrator in the cluster: no quota would change." in printed.out
+
+
+def test_a_queue_whose_quotas_multikueue_sets_is_left_alone(cluster: ControlPlane, dqo: Dqo) -> None:
+    """As by the daemon, and its whole subtree with it."""
+    group, config = "kueue.x-k8s.io", {"kind": "MultiKueueConfig", "name": "workers"}
+    remote = queue("a", "10", cohort="teams")
+    remote["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "remote"}]}
+    cluster.admin.apply(
+        {
+            "apiVersion": QUEUES,
+            "kind": config["kind"],
+            "metadata": {"name": config["name"]},
+            "spec": {"clusters": ["one"], "quotaManagement": "Automated"},
+        },
+        {
+            "apiVersion": QUEUES,
+            "kind": "AdmissionCheck",
+            "metadata": {"name": "remote"},
+            "spec": {"controllerName": f"{group}/multikueue", "parameters": {"apiGroup": group, **config}},
+        },
+        remote,
+    )
+    printed = dqo(cluster.kubeconfig(), "plan", "-o", "json", "--detailed-exitcode")
+    assert printed.code == 3
+    (item,) = json.loads(printed.out)["items"]
+    (found,) = (each for each in item["status"]["conditions"] if each["type"] == "Distributed")
+    assert (found["status"], found["reason"]) == ("False", "Misconfigured")
+    assert "ClusterQueue/a: MultiKueue sets its quotas (AdmissionCheck remote" in found["message"]
+
+
+def lease(name: str, renewed: datetime.datetime, *, namespace: str = "default", label: str = LABEL) -> dict[str, Any]:
+    labels = LABELS | ({label: "example.com.by-hand"} if label else {})
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "holderIdentity": "p-0",
+            "leaseDurationSeconds": 15,
+            "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        },
+    }
+
+
+NOW = datetime.datetime.now(datetime.UTC)
+LONG_AGO, FAR_AWAY = NOW - datetime.timedelta(days=1), NOW + datetime.timedelta(days=1)
+
+
+def test_a_provider_whose_lease_ran_out_is_warned_of(cluster: ControlPlane, dqo: Dqo) -> None:
+    """Wherever it is; as long as no other Lease of its name is in force."""
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in ("default", "old")]
+    cluster.admin.apply(*namespaces, lease("p", LONG_AGO), lease("other", LONG_AGO))
+    printed = dqo(cluster.kubeconfig(), "plan", "-o", "json")
+    (warning,) = (line for line in printed.err.splitlines() if line.startswith("Warning: "))
+    assert "example.com/by-hand seems to be dead" in warning
+    assert "its Lease default/p ran out 86" in warning
+    cluster.admin.apply(lease("p", FAR_AWAY), lease("p", LONG_AGO, namespace="old"))
+    assert "seems to be dead" not in dqo(cluster.kubeconfig(), "plan", "-o", "json").err
+
+
+def test_a_lease_that_is_no_sign_of_a_provider_is_passed_over(cluster: ControlPlane, dqo: Dqo) -> None:
+    """Whatever its name is: what others elect their leader by has no such label."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    cluster.admin.apply(namespace, lease("p", LONG_AGO, label=""))
+    assert "seems to be dead" not in dqo(cluster.kubeconfig(), "plan", "-o", "json").err
+
+
+def test_without_the_right_to_list_leases_a_note_says_so(cluster: ControlPlane, dqo: Dqo) -> None:
+    """They change no quota."""
+    printed = dqo(user(cluster, "reader", LISTED), "plan", "-o", "json")
+    assert printed.code == 0
+    assert "Note: the Leases of providers could not be listed, so none was looked at: " in printed.err
+    assert "leases.coordination.k8s.io is forbidden" in printed.err
+    more = [*LISTED, {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]}]
+    assert "could not be listed" not in dqo(user(cluster, "watcher", more), "plan", "-o", "json").err
 
 
 def test_a_kubeconfig_that_is_set_goes_before_the_service_account_of_a_pod(

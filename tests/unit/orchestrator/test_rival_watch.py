@@ -252,6 +252,14 @@ async def test_other_numbers_of_another_writer_are_no_revert_on_the_status_road(
     assert watching.told.events == []
 
 
+@pytest.mark.parametrize("part", [{"kind": "Robot"}, {"apiGroup": "example.com"}], ids=["kind", "group"])
+async def test_foreign_quotas_that_go_are_no_revert(part: dict[str, str]) -> None:
+    """Their writer lets go of them, as it is asked to; it may have the name of an orchestrator of ours."""
+    watching = Watching()
+    watching.watch.quotas_changed(queue()[0], queue(effective="7", owner=REFERENCE | part)[1], queue()[1])
+    assert watching.told.events == []
+
+
 async def test_an_orchestrator_that_goes_is_forgotten() -> None:
     watching = Watching()
     watching.watch.orchestrator_changed("dqo", None)

@@ -18,6 +18,7 @@ from tests.unit.kueue_dqo.cli.plan.builders import (
     GPU,
     NODE_INVENTORY,
     OURS,
+    QUEUES,
     REF,
     Plain,
     capacity,
@@ -560,6 +561,54 @@ def test_a_lost_declaration_stops_the_orchestrator_on_the_spec_road_only() -> No
     assert nominal(plan, "q") is None
     assert not plan.all_work
     assert condition_of(plan_of(*objects, road=Road.STATUS), DISTRIBUTED).reason == "QuotasDistributed"
+
+
+def multi_kueue(management: str) -> list[Plain]:
+    """A check of MultiKueue, and how its quotas are managed."""
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "workers"}
+    spec = {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
+    return [
+        obj(QUEUES, "AdmissionCheck", "remote", spec=spec),
+        obj(QUEUES, "MultiKueueConfig", "workers", spec={"clusters": ["one"], "quotaManagement": management}),
+    ]
+
+
+REMOTE = {"admissionChecksStrategy": {"admissionChecks": [{"name": "remote"}]}}
+
+
+@pytest.mark.parametrize("road", Road)
+def test_a_queue_whose_quotas_multikueue_sets_stops_the_orchestrator(road: Road) -> None:
+    """As it does the daemon: two writers would undo each other's numbers. The whole subtree keeps its quotas."""
+    teams = [cohort("teams"), queue("a", cohort="teams", spec=REMOTE), queue("b", cohort="teams")]
+    plan = plan_of(reporting(), orchestrator(root="Cohort/teams"), *teams, *multi_kueue("Automated"), road=road)
+    found = condition_of(plan, DISTRIBUTED)
+    assert (found.status, found.reason) == ("False", "Misconfigured")
+    assert "ClusterQueue/a: MultiKueue sets its quotas (AdmissionCheck remote, MultiKueueConfig" in found.message
+    assert nominal(plan, "a") is None
+    assert nominal(plan, "b") is None
+    assert not plan.all_work
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([queue(spec=REMOTE), *multi_kueue("Manual")], id="managed by hand"),
+        pytest.param([queue(spec=REMOTE), *multi_kueue("Automated")[:1]], id="without the config"),
+        pytest.param([queue(), *multi_kueue("Automated")], id="without the check"),
+    ],
+)
+def test_any_other_queue_of_multikueue_is_shared_out(objects: list[Plain]) -> None:
+    """Its quotas are the admin's."""
+    plan = plan_of(reporting(), orchestrator(), *objects)
+    assert condition_of(plan, DISTRIBUTED).status == "True"
+    assert nominal(plan, "q") == {"batch/cpu": "48"}
+
+
+def test_what_cannot_be_read_of_such_a_queue_is_told_first() -> None:
+    """The declaration is lost, whoever sets the quotas."""
+    lost = queue(annotations={APPLIED_QUOTAS: json.dumps({"orchestratorRef": REF, "resourceGroups": []})}, spec=REMOTE)
+    plan = plan_of(reporting(), orchestrator(), lost, *multi_kueue("Automated"), road=Road.SPEC)
+    assert f"the annotation {DECLARED_QUOTAS} is gone" in condition_of(plan, DISTRIBUTED).message
 
 
 def test_shares_are_of_the_declared_quotas_on_each_road() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kueue_dqo.api.quantity import LARGEST_UNITS
-from kueue_dqo.cli.plan.warnings import warnings
+from kueue_dqo.cli.plan.computation import make_plan
+from kueue_dqo.cli.plan.warnings import LEASE, Sign, warnings
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.unit.kueue_dqo.cli.plan.builders import (
@@ -23,6 +24,7 @@ from tests.unit.kueue_dqo.cli.plan.builders import (
     cohort,
     flavor,
     groups,
+    manifests_of,
     node,
     obj,
     orchestrator,
@@ -528,6 +530,44 @@ def test_warnings_about_lost_quota_come_first() -> None:
     for order in (objects, objects[::-1]):
         found = warned(*order)
         assert [next(text for text in expected if text in warning) for warning in found] == expected
+
+
+# --- a provider that gives no sign of life ---------------------------------------------------------------------------
+
+
+def warned_of(signs: Mapping[str, Sign]) -> list[str]:
+    """Of two providers that report, in a cluster that has these Leases."""
+    manifests = manifests_of(reporting("a"), reporting("b", {"other": {"cpu": 1}}))
+    manifests.objects[LEASE] = dict(signs)
+    return warnings(make_plan(manifests, Road.SPEC))
+
+
+def test_a_provider_whose_lease_ran_out_seems_to_be_dead() -> None:
+    """Its condition stays True for ever. By name, whatever the order of the Leases."""
+    assert warned_of({"b": Sign("gpus/b", 61), "a": Sign("kueue-system/a", 3600.7)}) == [
+        (
+            f"{BY_HAND} seems to be dead, so that the capacity of CapacityProvider a may be old: its Lease "
+            "kueue-system/a ran out 3600 s ago by the clock of this machine; look at the provider's pod"
+        ),
+        (
+            f"{BY_HAND} seems to be dead, so that the capacity of CapacityProvider b may be old: its Lease "
+            "gpus/b ran out 61 s ago by the clock of this machine; look at the provider's pod"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "signs",
+    [
+        pytest.param({}, id="without Leases"),
+        pytest.param({"a": Sign("kueue-system/a", -10)}, id="in force"),
+        pytest.param({"a": Sign("kueue-system/a", 60)}, id="late by no more than clocks may differ"),
+        pytest.param({"gone": Sign("kueue-system/gone", 3600)}, id="of a provider that is gone"),
+    ],
+)
+def test_any_other_provider_is_taken_for_alive(signs: Mapping[str, Sign]) -> None:
+    """One without a Lease gives no sign at all."""
+    assert warned_of(signs) == []
 
 
 def test_warnings_of_a_kind_come_by_name() -> None:
