@@ -138,14 +138,14 @@ async def _read_leases(client: Client, manifests: Manifests) -> None:
     signs = manifests.objects.setdefault(LEASE, {})
     now = datetime.datetime.now(datetime.UTC)
     for lease in leases:
-        overdue = _overdue(lease.spec, now)
+        overdue = overdue_by(lease.spec, now)
         known = signs.get(lease.metadata.name)
         # Of two in different namespaces, one may be left over from an earlier installation.
         if overdue is not None and (known is None or overdue < known.overdue):
             signs[lease.metadata.name] = Sign(f"{lease.metadata.namespace}/{lease.metadata.name}", overdue)
 
 
-def _overdue(record: LeaseRecord, now: datetime.datetime) -> float | None:
+def overdue_by(record: LeaseRecord, now: datetime.datetime) -> float | None:
     """For how many seconds the Lease has run out, negative while it has not; None for one that says no time."""
     if record.holder_identity is None or record.lease_duration_seconds is None or record.renew_time is None:
         return None
