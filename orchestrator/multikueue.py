@@ -34,6 +34,7 @@ def why_automated(node: QuotaNode, automated: Mapping[str, str]) -> str | None:
     if not isinstance(node, ClusterQueue) or not automated:
         return None
     used = [rule.name for rule in node.spec.admission_checks_strategy.admission_checks]
+    used += node.spec.admission_checks  # as v1beta1 has them
     name = next((each for each in used if each in automated), None)
     if name is None:
         return None

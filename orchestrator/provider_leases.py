@@ -20,11 +20,10 @@ from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.events import EventRecorder
 from kueue_dqo.runtime.lease import LeaseRecord
-from kueue_dqo.runtime.resources import LEASES
+from kueue_dqo.runtime.resources import CONTROLLER_LABEL, LEASES
 from orchestrator.cluster import Cluster
 from orchestrator.subjects import provider_subject
 
-CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
 _INTERVAL: Final = 5.0
 _HANDOVER: Final = 15
 """Seconds for which a Lease that its holder gave back may stay without one: another replica takes it within a few."""
