@@ -70,13 +70,13 @@ def _ours(plane: ControlPlane, queues: int, percent: int) -> Run:
     with cluster.daemon(plane) as daemon:
         cluster.wait_until(daemon.is_leader, "leadership")
         cluster.wait_until(lambda: daemon.metric("kueue_dqo_passes_total") > 0, "a first pass")
-        before = daemon.metric("process_cpu_seconds_total")
+        before = daemon.cpu_seconds()
 
         async def work(client: Client) -> float:
             return await cluster.time_changes(client, queues, lambda: cluster.publish(client, queues, percent))
 
         seconds = cluster.run(plane, work)
-        return Run(seconds, daemon.metric("process_cpu_seconds_total") - before, daemon.memory("VmHWM"))
+        return Run(seconds, daemon.cpu_seconds() - before, daemon.memory("VmHWM"))
 
 
 def _floor(plane: ControlPlane, queues: int, percent: int) -> Run:
