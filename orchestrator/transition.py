@@ -23,22 +23,14 @@ change, together. With sixteen writes at once, a redistribution takes one or two
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import msgspec
-
-from kueue_dqo.api.kueue import CLUSTER_QUEUE
 from kueue_dqo.api.meta import ObjectKey
-from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, ResourceQuota, map_quotas, quotas_by_pair
+from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
-from orchestrator.effective_quotas import with_lending_capped
-
-Amounts = dict[FlavorResource, int]
-"""Nominal quotas by pair, in units of the resource."""
+from orchestrator.accounts import Amounts, PairAccount, Target, larger, partial_quotas, units_of
 
 
 class Write(NamedTuple):
@@ -47,60 +39,6 @@ class Write(NamedTuple):
     key: ObjectKey
     quotas: EffectiveQuotas
     is_last: bool
-
-
-@dataclass(slots=True)
-class _Target:
-    """An object on its way from `held` to `wanted`, both for the pairs that are counted."""
-
-    key: ObjectKey
-    quotas: EffectiveQuotas
-    found: tuple[ResourceGroup, ...]
-    """What was in force at the start."""
-    held: Amounts
-    wanted: Amounts
-    in_flight: Amounts | None = None
-    """What the write under way would leave in force."""
-    is_done: bool = False
-    is_given_up: bool = False
-
-    @property
-    def is_waiting(self) -> bool:
-        return not (self.is_done or self.is_given_up or self.in_flight is not None)
-
-
-_Line = OrderedDict[ObjectKey, _Target]
-"""Objects that wait, in the order in which they lined up. Taking any of them out costs the same."""
-
-
-@dataclass(slots=True)
-class _Pair:
-    """The account of one pair, in its units."""
-
-    capacity: int
-    highest: int = 0
-    """The sum in force, every write under way counted at the larger of its ends."""
-    lacking: int = 0
-    """Growth that is wanted and not on its way."""
-    moving: int = 0
-    """What the writes under way change, up or down."""
-    growing: _Line = field(default_factory=OrderedDict)
-    shrinking: _Line = field(default_factory=OrderedDict)
-
-    @property
-    def room(self) -> int:
-        """By how much the sum may still rise."""
-        return max(0, self.capacity - self.highest)
-
-    @property
-    def unclaimed(self) -> int:
-        """The room that growth wants and has not been given."""
-        return min(self.room, self.lacking)
-
-    @property
-    def is_dipping(self) -> bool:
-        """Whether more is unclaimed than the writes under way move."""
-        return self.unclaimed > self.moving
 
 
 class Transition:
@@ -132,20 +70,20 @@ class Transition:
             is_written: whether a member holds these quotas in every respect (limits and owner included).
         """
         self._capacity = capacity
-        self._pairs: dict[FlavorResource, _Pair] = {}
+        self._pairs: dict[FlavorResource, PairAccount] = {}
         self._not_counted: set[FlavorResource] = set()
-        self._targets: dict[ObjectKey, _Target] = {}
-        self._neutral: deque[_Target] = deque()
+        self._targets: dict[ObjectKey, Target] = {}
+        self._neutral: deque[Target] = deque()
         self._in_flight = 0
         self._not_done = 0
         left_alone = left_alone or {}
         for key, quotas in wanted.items():
             held = self._amounts(in_force[key])
             goal = self._amounts(quotas.resource_groups)
-            target = _Target(key, quotas, in_force[key], held, goal, is_done=is_written(key, quotas))
+            target = Target(key, quotas, in_force[key], held, goal, is_done=is_written(key, quotas))
             if key in left_alone:
                 target.is_given_up = True
-                target.held = _larger(held, self._amounts(left_alone[key]))
+                target.held = larger(held, self._amounts(left_alone[key]))
             self._targets[key] = target
             self._not_done += not target.is_done
             for pair, amount in target.held.items():
@@ -192,11 +130,11 @@ class Transition:
         target, now = self._under_way(key)
         self._count_lacking(target, now, -1)
         target.is_given_up = True
-        self._settle(target, _larger(target.held, now) if may_have_landed else target.held)
+        self._settle(target, larger(target.held, now) if may_have_landed else target.held)
 
     # --- choosing ---------------------------------------------------------------------------------------------------
 
-    def _next_to_grow(self) -> _Target | None:
+    def _next_to_grow(self) -> Target | None:
         """The first in line for a pair with room, where it can be brought all the way or must take a part."""
         for state in self._pairs.values():
             if state.growing and state.unclaimed:
@@ -205,29 +143,29 @@ class Transition:
                     return target
         return None
 
-    def _next_to_shrink(self) -> _Target | None:
+    def _next_to_shrink(self) -> Target | None:
         """The first in line for a pair that may shrink now."""
         for state in self._pairs.values():
             if state.shrinking and not state.is_dipping:
                 return next(iter(state.shrinking.values()))
         return None
 
-    def _next_neutral(self) -> _Target | None:
+    def _next_neutral(self) -> Target | None:
         """An object none of whose nominal quotas moves."""
         return self._neutral.popleft() if self._neutral else None
 
-    def _can_finish(self, target: _Target) -> bool:
+    def _can_finish(self, target: Target) -> bool:
         """Whether one write may bring the object all the way."""
         return all(self._within_reach(target, pair) == amount for pair, amount in target.wanted.items())
 
-    def _within_reach(self, target: _Target, pair: FlavorResource) -> int:
+    def _within_reach(self, target: Target, pair: FlavorResource) -> int:
         """How far a write may bring the quota now."""
         state, held, wanted = self._pairs[pair], target.held.get(pair, 0), target.wanted[pair]
         if wanted >= held:
             return min(wanted, held + state.room)
         return held if state.is_dipping else wanted
 
-    def _send(self, target: _Target) -> Write:
+    def _send(self, target: Target) -> Write:
         for state, _, _ in self._changes(target.held, target.wanted):
             state.growing.pop(target.key, None)
             state.shrinking.pop(target.key, None)
@@ -240,33 +178,33 @@ class Transition:
         target.in_flight = step
         self._in_flight += 1
         is_last = step == target.wanted
-        return Write(target.key, target.quotas if is_last else _partial(target, step), is_last)
+        return Write(target.key, target.quotas if is_last else partial_quotas(target, step), is_last)
 
     # --- keeping count ----------------------------------------------------------------------------------------------
 
-    def _under_way(self, key: ObjectKey) -> tuple[_Target, Amounts]:
+    def _under_way(self, key: ObjectKey) -> tuple[Target, Amounts]:
         target = self._targets.get(key)
         if target is None or target.in_flight is None:
             msg = f"no write to {key} is under way: report each write that was handed out once"
             raise ValueError(msg)
         return target, target.in_flight
 
-    def _settle(self, target: _Target, now: Amounts) -> None:
+    def _settle(self, target: Target, now: Amounts) -> None:
         """The object counts at `now`, and no write to it is under way."""
         in_flight = target.in_flight or {}
         for state, before, after in self._changes(target.held, in_flight):
             state.moving -= abs(after - before)
-        for state, before, after in self._changes(_larger(target.held, in_flight), now):
+        for state, before, after in self._changes(larger(target.held, in_flight), now):
             state.highest += after - before
         target.held, target.in_flight = now, None
         self._in_flight -= 1
 
-    def _count_lacking(self, target: _Target, held: Amounts, sign: int) -> None:
+    def _count_lacking(self, target: Target, held: Amounts, sign: int) -> None:
         """Adds what the object lacks when it holds `held`, or takes it away."""
         for state, before, after in self._changes(held, target.wanted):
             state.lacking += sign * max(0, after - before)
 
-    def _line_up(self, target: _Target) -> None:
+    def _line_up(self, target: Target) -> None:
         """Lines the object up for what it still needs."""
         is_neutral = True
         for state, before, after in self._changes(target.held, target.wanted):
@@ -275,7 +213,7 @@ class Transition:
         if is_neutral:
             self._neutral.append(target)
 
-    def _changes(self, before: Amounts, after: Amounts) -> Iterator[tuple[_Pair, int, int]]:
+    def _changes(self, before: Amounts, after: Amounts) -> Iterator[tuple[PairAccount, int, int]]:
         """The pairs that differ, and both amounts."""
         for pair in before | after:
             one, other = before.get(pair, 0), after.get(pair, 0)
@@ -284,7 +222,9 @@ class Transition:
 
     def _amounts(self, groups: tuple[ResourceGroup, ...]) -> Amounts:
         return {
-            pair: _units(quota.nominal_quota, pair) for pair, quota in quotas_by_pair(groups) if self._is_counted(pair)
+            pair: units_of(quota.nominal_quota, pair)
+            for pair, quota in quotas_by_pair(groups)
+            if self._is_counted(pair)
         }
 
     def _is_counted(self, pair: FlavorResource) -> bool:
@@ -296,29 +236,5 @@ class Transition:
         if capacity is None:
             self._not_counted.add(pair)
             return False
-        self._pairs[pair] = _Pair(capacity // unit_nanos(pair.resource))
+        self._pairs[pair] = PairAccount(capacity // unit_nanos(pair.resource))
         return True
-
-
-def _units(quantity: Quantity, pair: FlavorResource) -> int:
-    return -(-quantity.nanos // unit_nanos(pair.resource))
-
-
-def _larger(one: Amounts, other: Amounts) -> Amounts:
-    return {pair: max(one.get(pair, 0), other.get(pair, 0)) for pair in one | other}
-
-
-def _partial(target: _Target, step: Amounts) -> EffectiveQuotas:
-    """The quotas with the nominal ones that are within reach now."""
-    found = {pair: quota.nominal_quota for pair, quota in quotas_by_pair(target.found)}
-
-    def change(pair: FlavorResource, quota: ResourceQuota) -> ResourceQuota:
-        if pair not in step or step[pair] == target.wanted[pair]:
-            return quota
-        nominal = Quantity(step[pair] * unit_nanos(pair.resource), quota.nominal_quota.format)
-        if pair in found and _units(found[pair], pair) == step[pair]:
-            nominal = found[pair]  # which stays as it is; it may be a fraction of the unit
-        changed = msgspec.structs.replace(quota, nominal_quota=nominal)
-        return with_lending_capped(changed) if target.key.kind == CLUSTER_QUEUE else changed
-
-    return msgspec.structs.replace(target.quotas, resource_groups=map_quotas(target.quotas.resource_groups, change))

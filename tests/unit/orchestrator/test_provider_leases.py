@@ -13,7 +13,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from kueue_dqo.runtime.client import Client
-from orchestrator.provider_leases import CONTROLLER_LABEL, ProviderLeases
+from kueue_dqo.runtime.resources import CONTROLLER_LABEL
+from orchestrator.provider_leases import ProviderLeases
 from tests.unit.kueue_dqo.runtime.virtual_time import VirtualClock
 from tests.unit.orchestrator.builders import provider
 from tests.unit.orchestrator.watched import OBSERVES, Known, Told
