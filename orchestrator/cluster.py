@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from random import Random
@@ -209,6 +209,11 @@ class Cluster:
     def providers(self) -> dict[str, dqo.CapacityProvider]:
         """Every CapacityProvider by name."""
         return dict(self._providers.objects)
+
+    @property
+    def checks(self) -> Mapping[str, kueue.AdmissionCheck]:
+        """Every AdmissionCheck by name."""
+        return self._checks.objects
 
     def snapshot(self) -> Snapshot:
         """What the computation works on: readable orchestrators, providers, and the cohort tree."""

@@ -34,6 +34,7 @@ from orchestrator.over_quota import OverQuota
 from orchestrator.provider_leases import ProviderLeases
 from orchestrator.reconciler import EVERYTHING, Reconciler
 from orchestrator.rival_watch import RivalWatch
+from orchestrator.scale_up_watch import ScaleUpWatch
 from orchestrator.status_writer import StatusWriter
 from orchestrator.writing import QuotaWriter
 
@@ -159,6 +160,7 @@ async def run(options: Options) -> None:
                 metrics=metrics,
             ),
             rivals=rivals,
+            on_quotas=ScaleUpWatch(cluster, events=events).look,
             may_write=may_write,
             clock=clock,
             metrics=metrics,

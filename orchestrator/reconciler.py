@@ -59,6 +59,7 @@ class Reconciler:
         writer: QuotaWriter,
         statuses: StatusWriter,
         rivals: RivalWatch,
+        on_quotas: Callable[[Mapping[str, Outcome]], None],
         may_write: Callable[[], bool],
         clock: Clock,
         metrics: OrchestratorMetrics,
@@ -67,6 +68,7 @@ class Reconciler:
         self._writer = writer
         self._statuses = statuses
         self._rivals = rivals
+        self._on_quotas = on_quotas
         self._may_write = may_write
         self._clock = clock
         self._metrics = metrics
@@ -129,6 +131,7 @@ class Reconciler:
         for key in report.outdated:
             await self._reread(key)
         if not report.was_interrupted:
+            self._on_quotas(outcomes)
             refusals |= await self._write_statuses(outcomes, progress)
         return self._what_next(report, refusals)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from kueue_dqo.api import parameters
 from kueue_dqo.api.core import NODE, Node
 from kueue_dqo.api.kueue import (
     ADMISSION_CHECK,
-    PROVISIONING_REQUEST_CONTROLLER,
     RESOURCE_FLAVOR,
     AdmissionCheck,
     ClusterQueue,
@@ -24,6 +22,7 @@ from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
 from kueue_dqo.cli.plan.computation import Plan
+from orchestrator.autoscaling import flavors_from_nodes, provisioned_flavors, scale_up_text
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS
@@ -176,24 +175,10 @@ def _members(provider: str, plan: Plan) -> set[str]:
 
 def _autoscaled(plan: Plan) -> Iterator[str]:
     """A quota made of the nodes that are there now blocks the scale-up that would bring more."""
-    discovered = {
-        entry.name for each in plan.orchestrators.values() for entry in each.spec.capacity_discovery.providers
-    }
-    from_nodes: set[str] = {
-        flavor
-        for name, provider in plan.providers.items()
-        if name in discovered and provider.spec.controller_name == parameters.NODE_INVENTORY_CONTROLLER
-        for flavor in provider.flavor_names
-    }
-    reasons: dict[str, str] = {}
+    from_nodes = flavors_from_nodes(plan.orchestrators.values(), plan.providers)
     checks: Mapping[str, AdmissionCheck] = plan.manifests.of_kind(ADMISSION_CHECK)
-    for outcome in plan.outcomes.values():
-        for key, quotas in sorted(outcome.quotas.items()):
-            node = plan.nodes[key]
-            if isinstance(node, ClusterQueue):
-                declared = {pair.flavor for pair, _ in quotas_by_pair(quotas.resource_groups)}
-                for flavor, check in _provisioning(node, declared, checks):
-                    reasons.setdefault(flavor, f"{key} uses AdmissionCheck {check} (a ProvisioningRequest)")
+    quotas = {key: each for outcome in plan.outcomes.values() for key, each in outcome.quotas.items()}
+    reasons = provisioned_flavors(quotas, plan.nodes, checks)
     flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
     for name in from_nodes & flavors.keys():
         if KARPENTER_POOL in flavors[name].spec.node_labels or any(
@@ -202,23 +187,7 @@ def _autoscaled(plan: Plan) -> Iterator[str]:
         ):
             reasons.setdefault(name, f"its nodes carry {KARPENTER_POOL}")
     for flavor in sorted(from_nodes & reasons.keys()):
-        yield (
-            f"the quota of flavor {flavor} comes from nodes, and an autoscaler adds its nodes on demand "
-            f"({reasons[flavor]}): "
-            "such a quota blocks the scale-up; take the capacity from a ceiling (cloud quota, manual) instead"
-        )
-
-
-def _provisioning(
-    queue: ClusterQueue, declared: AbstractSet[str], checks: Mapping[str, AdmissionCheck]
-) -> Iterator[tuple[str, str]]:
-    rules = [(rule.name, rule.on_flavors) for rule in queue.spec.admission_checks_strategy.admission_checks]
-    rules += [(name, ()) for name in queue.spec.admission_checks]
-    for name, on_flavors in rules:
-        check = checks.get(name)
-        if check is not None and check.spec.controller_name == PROVISIONING_REQUEST_CONTROLLER:
-            for flavor in on_flavors or sorted(declared):
-                yield flavor, name
+        yield scale_up_text(flavor, reasons[flavor])
 
 
 def _other_road(plan: Plan) -> Iterator[str]:

@@ -77,6 +77,7 @@ async def test_every_queue_has_its_turn_however_often_capacities_change() -> Non
         writer=cast("QuotaWriter", writer),
         statuses=cast("StatusWriter", Statuses()),
         rivals=RivalWatch(known.cluster, may_write=lambda: True, events=Told().recorder, clock=clock, metrics=metrics),
+        on_quotas=lambda _: None,
         may_write=lambda: True,
         clock=clock,
         metrics=metrics,

@@ -67,6 +67,7 @@ class Passes:
             writer=cast("QuotaWriter", Refusing(self.refused)),
             statuses=cast("StatusWriter", self),
             rivals=rivals,
+            on_quotas=lambda _: None,
             may_write=lambda: True,
             clock=clock,
             metrics=metrics,
