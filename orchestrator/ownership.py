@@ -41,5 +41,5 @@ def why_not_mine(
         return None  # the second is a matter of precedence, which stops the orchestrator by itself
     return (
         f"written by DynamicQuotaOrchestrator {owner.name}, which is active: keep the subtrees apart, "
-        "or clear what it has left there"
+        "or clear what it has left there (dqo cleanup)"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import uuid
 from collections.abc import Callable
@@ -16,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_NAMESPACE: Final = "kueue-dqo-system"
+_LEAST: Final = 0.01
 
 
 class _Address(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
@@ -30,6 +32,21 @@ class _Address(click.ParamType):  # type: ignore[type-arg]  # generic only since
         if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the last port
             self.fail(f"{value!r} is no address: write HOST:PORT, such as 0.0.0.0:8080 or [::]:8080", param, ctx)
         return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class _Number(click.FloatRange):
+    """A number within bounds, which rules out infinity; and NaN, which no comparison does."""
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(min=low, max=high)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        if 0 < number < _LEAST:
+            self.fail(f"{value!r} is too little: {_LEAST:g} is the least above 0", param, ctx)
+        return number
 
 
 def _option(name: str, **settings: Any) -> Callable[[F], F]:
@@ -48,22 +65,25 @@ def _option(name: str, **settings: Any) -> Callable[[F], F]:
 )
 @_option("--namespace", help=f"Where the Leases are. [default: the pod's own, else {_DEFAULT_NAMESPACE}]")
 @_option("--lease-name", default="kueue-dqo-orchestrator", help="The Lease that replicas elect their leader by.")
-@_option(
-    "--lease-duration", type=click.FloatRange(min=1), default=15.0, help="Seconds after which a silent leader has lost."
-)
+@_option("--lease-duration", type=_Number(1, 3600), default=15.0, help="Seconds after which a silent leader has lost.")
 @_option(
     "--renew-deadline",
-    type=click.FloatRange(min=0.5),
+    type=_Number(0.5, 3600),
     default=10.0,
     help="Seconds after which a leader that cannot renew gives up.",
 )
-@_option("--retry-period", type=click.FloatRange(min=0.1), default=2.0, help="Seconds between two tries.")
+@_option("--retry-period", type=_Number(0.1, 3600), default=2.0, help="Seconds between two tries.")
 @_option("--leader-elect/--no-leader-elect", default=True, help="Whether to write only as the elected leader.")
 @_option("--identity", help="This replica in the election; a random part is added. [default: the host name]")
 @_option("--listen", type=_Address(), default="0.0.0.0:8080", help="Where /healthz, /readyz and /metrics are served.")
 @_option("--concurrency", type=click.IntRange(min=1, max=256), default=16, help="Writes under way at the same time.")
-@_option("--write-qps", type=click.FloatRange(min=0), default=100.0, help="Writes a second, 0 for no limit.")
-@_option("--write-burst", type=click.IntRange(min=1), default=200, help="Writes at once before the limit is felt.")
+@_option("--write-qps", type=_Number(0, 100_000), default=100.0, help="Writes a second, 0 for no limit.")
+@_option(
+    "--write-burst",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=200,
+    help="Writes at once before the limit is felt.",
+)
 @_option(
     "--kubeconfig", help="A kubeconfig file. [default: the pod's service account, else KUBECONFIG, else ~/.kube/config]"
 )
@@ -80,7 +100,7 @@ def _option(name: str, **settings: Any) -> Callable[[F], F]:
 @_option(
     "--quota-metrics/--no-quota-metrics", default=True, help="A metric for each pair of each ClusterQueue and Cohort."
 )
-@_option("--grace", type=click.FloatRange(min=1), default=20.0, help="Seconds to finish after SIGTERM.")
+@_option("--grace", type=_Number(1, 3600), default=20.0, help="Seconds to finish after SIGTERM.")
 def orchestrator(
     enforcement: str,
     namespace: str | None,

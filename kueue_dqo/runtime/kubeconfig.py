@@ -85,6 +85,20 @@ async def _load(loader: kube_config.KubeConfigLoader) -> Configuration:
     return configuration
 
 
+def _check_server(server: str) -> None:
+    """What the HTTP library would only say at the first request, and not in words for a user."""
+    try:
+        parts = urlsplit(server)
+        port = parts.port
+        (parts.hostname or "").encode("idna")
+    except (ValueError, UnicodeError) as error:
+        raise ConfigurationError(f"server {server!r} is no address: {error}") from error
+    if port == 0 or parts.username is not None or parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"server {server!r} has to be scheme, host, port and path alone: credentials belong under users"
+        )
+
+
 def _connection(
     configuration: Configuration,
     loader: kube_config.KubeConfigLoader,
@@ -96,6 +110,7 @@ def _connection(
     scheme = urlsplit(server).scheme
     if scheme not in {"http", "https"} or not urlsplit(server).hostname:
         raise ConfigurationError(f"server {server!r} does not begin with http:// or https:// and a host")
+    _check_server(server)
     proxy: str | None = configuration.proxy or environment_proxy(server, environment)
     if proxy and urlsplit(proxy).scheme not in {"http", "https"}:
         raise ConfigurationError(

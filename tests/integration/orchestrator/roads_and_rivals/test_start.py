@@ -47,6 +47,13 @@ WRONG = [
     pytest.param(["--concurrency=0"], "--concurrency", id="concurrency"),
     pytest.param(["--renew-deadline=15"], "each longer than the one before", id="lease times"),
     pytest.param(["--write-qps=-1"], "--write-qps", id="qps"),
+    *(
+        pytest.param([f"--{flag}={value}"], f"'--{flag}'", id=f"{flag} {value}")
+        for flag in ("write-qps", "lease-duration", "renew-deadline", "retry-period", "grace")
+        for value in ("nan", "inf", "1e-320")
+    ),
+    pytest.param(["--write-burst=" + "9" * 400], "--write-burst", id="burst"),
+    pytest.param(["--renew-deadline=14.5"], "too close to --lease-duration", id="margin"),
     pytest.param(["--no-such-flag"], "No such option", id="unknown"),
     pytest.param(["--kubeconfig=/no/such/file"], "/no/such/file", id="kubeconfig"),
     pytest.param(["--kubeconfig=/"], "kubeconfig /: there is no such file", id="folder"),

@@ -274,6 +274,25 @@ def bad_base64(content: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    "server",
+    [
+        "https://127.0.0.1:99999",
+        "https://h:-1",
+        "https://h:abc",
+        "https://h:0",
+        "https://user:pw@h",
+        "https://h?x=1",
+        "https://a..b",
+        f"https://{'x' * 64}.com",
+        "https://[::1",
+    ],
+)
+async def test_a_server_that_is_no_address_is_an_error_before_any_request(tmp_path: Path, server: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"(server|is malformed)"):
+        await connection_of(tmp_path, config(server))
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         (no_current_context, "no current-context is set; name a context"),
