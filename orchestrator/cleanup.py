@@ -161,8 +161,7 @@ def _disowning(held: Held) -> Iterator[Operation]:
     and without its annotations the object would look as if they had been lost.
     """
     for index, entry in enumerate(held.node.metadata.managed_fields):
-        fields = (entry.fields_v1 or {}).get("f:spec") or {}
-        if entry.manager == FIELD_MANAGER and "f:resourceGroups" in fields:
+        if entry.manager == FIELD_MANAGER and entry.owns("spec", "resourceGroups"):
             place = ("metadata", "managedFields", str(index))
             yield test(pointer(*place, "manager"), FIELD_MANAGER)
             yield remove(pointer(*place, "fieldsV1", "f:spec", "f:resourceGroups"))

@@ -78,12 +78,7 @@ class Reverts:
 
 def writer_of_spec(managed_fields: Iterable[ManagedFields], ours: str) -> str:
     """The manager that wrote `spec.resourceGroups` last, other than ours; `unknown` where nobody is named."""
-    owners = [
-        entry
-        for entry in managed_fields
-        if entry.manager != ours and "f:resourceGroups" in ((entry.fields_v1 or {}).get("f:spec") or {})
-    ]
-    return _latest(owners)
+    return _latest(entry for entry in managed_fields if entry.manager != ours and entry.owns("spec", "resourceGroups"))
 
 
 def writer_of_effective_quotas(managed_fields: Iterable[ManagedFields], ours: str) -> str | None:
@@ -91,11 +86,7 @@ def writer_of_effective_quotas(managed_fields: Iterable[ManagedFields], ours: st
 
     Whoever changes the list owns it from then on. So where others own it, the numbers are not what we wrote last.
     """
-    owners = []
-    for entry in managed_fields:
-        status = (entry.fields_v1 or {}).get("f:status") or {}
-        if "f:resourceGroups" in (status.get("f:effectiveQuotas") or {}):
-            owners.append(entry)
+    owners = [entry for entry in managed_fields if entry.owns("status", "effectiveQuotas", "resourceGroups")]
     others = [entry for entry in owners if entry.manager != ours]
     return _latest(others) if others or not owners else None
 

@@ -33,6 +33,13 @@ class ManagedFields(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     time: str | None = None
     fields_v1: dict[str, Any] | None = None
 
+    def owns(self, *path: str) -> bool:
+        """Whether the field at this path, such as `spec`, `resourceGroups`, is among them."""
+        fields: Any = self.fields_v1
+        for step in path:
+            fields = (fields or {}).get(f"f:{step}")
+        return fields is not None
+
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Metadata, as far as the suite reads it. A manifest from git lacks what the API server fills in."""

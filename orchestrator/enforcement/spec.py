@@ -126,10 +126,7 @@ def _recorded(node: QuotaNode) -> tuple[tuple[ResourceGroup, ...], EffectiveQuot
 
 
 def _owns_spec(meta: ObjectMeta) -> bool:
-    return any(
-        entry.manager == FIELD_MANAGER and "f:resourceGroups" in ((entry.fields_v1 or {}).get("f:spec") or {})
-        for entry in meta.managed_fields
-    )
+    return any(entry.manager == FIELD_MANAGER and entry.owns("spec", "resourceGroups") for entry in meta.managed_fields)
 
 
 def _decoded_groups(text: str) -> tuple[ResourceGroup, ...]:
