@@ -18,7 +18,7 @@ import structlog
 
 from kueue_dqo.api import dqo, kueue
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
-from kueue_dqo.api.meta import KUEUE_GROUP, ObjectKey
+from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quotas import EffectiveQuotas
 from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
@@ -31,7 +31,10 @@ from kueue_dqo.runtime.resources import (
     COHORTS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DYNAMIC_QUOTA_ORCHESTRATORS,
+    MANAGED_BY,
     MULTI_KUEUE_CONFIGS,
+    ORCHESTRATOR_DEFINITION,
+    OURS,
     Resource,
 )
 from orchestrator.compute import Snapshot
@@ -45,9 +48,6 @@ from orchestrator.multikueue import automated_checks, why_automated
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
-ORCHESTRATOR_CRD: Final = f"{DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{KUEUE_GROUP}"
-OURS_LABEL: Final = "app.kubernetes.io/managed-by"
-OURS: Final = "kueue-dqo"
 QUOTA_RESOURCES: Final = {CLUSTER_QUEUE: CLUSTER_QUEUES, COHORT: COHORTS}
 
 
@@ -130,7 +130,7 @@ class Cluster:
             CUSTOM_RESOURCE_DEFINITIONS,
             partial(msgspec.json.decode, type=_Definition),
             self._definition_changed,
-            field_selector=f"metadata.name={ORCHESTRATOR_CRD}",
+            field_selector=f"metadata.name={ORCHESTRATOR_DEFINITION}",
         )
         self._quotas: dict[str, Cache[Held]] = {
             kind: cache(resource, partial(held_of, kind), partial(self._quotas_changed, kind))
@@ -193,10 +193,10 @@ class Cluster:
             return Mode(Road.SPEC, writes=True)
         if self._enforcement is Enforcement.STATUS:
             return Mode(Road.STATUS, writes=True)
-        definition = self._definition.objects.get(ORCHESTRATOR_CRD)
+        definition = self._definition.objects.get(ORCHESTRATOR_DEFINITION)
         if definition is None:
             return None
-        if definition.metadata.labels.get(OURS_LABEL) != OURS:
+        if definition.metadata.labels.get(MANAGED_BY) != OURS:
             return Mode(Road.STATUS, writes=False)
         return Mode(Road.SPEC, writes=self._enforcement is Enforcement.AUTO)
 

@@ -79,7 +79,7 @@ class Reconciler:
         where capacities keep changing."""
         self._was_put_off = False
         """Whether the last pass was outdated before it could write any quota."""
-        self._uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = {}
+        self._uncertain: dict[ObjectKey, float] = {}
         self._refusals: dict[ObjectKey, _Refusal] = {}
 
     def cluster_changed(self) -> None:
@@ -253,7 +253,7 @@ class Reconciler:
 
     async def _resolve_uncertainty(self) -> None:
         """Reads what may or may not have been written, once the API server is surely through with it."""
-        for key, (_, settled_by) in sorted(self._uncertain.items()):
+        for key, settled_by in sorted(self._uncertain.items()):
             await asyncio.sleep(max(0.0, settled_by - self._clock.monotonic()))
             await self._reread(key)
             del self._uncertain[key]

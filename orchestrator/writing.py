@@ -14,7 +14,6 @@ import msgspec
 import structlog
 
 from kueue_dqo.api.meta import ObjectKey
-from kueue_dqo.api.quotas import EffectiveQuotas
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.errors import (
@@ -51,8 +50,8 @@ class Report:
     """Those of the refused that this process may not write to at present."""
     outdated: set[ObjectKey] = field(default_factory=set)
     """Objects that were not what the computation saw."""
-    uncertain: dict[ObjectKey, tuple[EffectiveQuotas, float]] = field(default_factory=dict)
-    """Objects that may hold these quotas or not, and the monotonic time by which the server is through with them."""
+    uncertain: dict[ObjectKey, float] = field(default_factory=dict)
+    """Objects whose last write may or may not have landed, and the monotonic time by which the server is through."""
     failures: dict[ObjectKey, ApiError] = field(default_factory=dict)
     """Objects whose writes failed by themselves, and may well go through later."""
     last: dict[str, ObjectKey] = field(default_factory=dict)
@@ -188,7 +187,7 @@ class QuotaWriter:
         if may_have_landed:
             # Where the server itself did not answer, it may still be at it, but not for longer than it was told.
             is_over = isinstance(error, ServerFailed) and error.code == HTTPStatus.INTERNAL_SERVER_ERROR
-            report.uncertain[key] = (write.quotas, self._clock.monotonic() + (0.0 if is_over else self._timeout))
+            report.uncertain[key] = self._clock.monotonic() + (0.0 if is_over else self._timeout)
         if isinstance(error, Conflict | NotFound) or (isinstance(error, Invalid) and error.is_failed_test):
             self._metrics.writes.labels(key.kind, "outdated").inc()
             report.outdated.add(key)

@@ -66,3 +66,9 @@ CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"
 )
+
+ORCHESTRATOR_DEFINITION: Final = f"{DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{DYNAMIC_QUOTA_ORCHESTRATORS.group}"
+"""The CustomResourceDefinition that tells whose the two kinds of Dynamic Quota Orchestration are."""
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+OURS: Final = "kueue-dqo"
+"""The value of that label on the definitions that this project brings for a Kueue that has none."""

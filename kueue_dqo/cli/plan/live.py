@@ -20,7 +20,8 @@ from kueue_dqo.runtime import resources
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.errors import Forbidden, Gone, NotFound
 from kueue_dqo.runtime.lease import LeaseRecord
-from kueue_dqo.runtime.resources import Resource
+from kueue_dqo.runtime.resources import MANAGED_BY, OURS, Resource
+from kueue_dqo.runtime.resources import ORCHESTRATOR_DEFINITION as _CRD
 from orchestrator.enforcement.roads import Road
 
 _READ: Final = (
@@ -35,10 +36,6 @@ _READ: Final = (
     resources.NODE_INVENTORY_PARAMETERS,
     resources.COMPOSITE_PARAMETERS,
 )
-_CRD: Final = f"{resources.DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{resources.DYNAMIC_QUOTA_ORCHESTRATORS.group}"
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-OURS: Final = "kueue-dqo"
-"""The value of that label on the definitions that this project brings for a Kueue that has none."""
 _HANDOVER: Final = 15
 """Seconds that a Lease which its holder gave back has to find another one."""
 
