@@ -1,13 +1,52 @@
-"""What a capacity source answers: a whole capacity and one line about it, or why there is none.
+"""What a capacity source is: the protocol that the suite's own sources and third parties' implement.
 
-The reasons are those that the API defines for the condition CapacitySynchronized.
+A source answers one question: *what is there now?* It returns a whole capacity and one line about it, or raises why
+there is none to trust. Everything else is the publisher's: which CapacityProviders are the controller's, their
+parameters and flavors, limits, headroom, guards, the status, Events, metrics, the election among replicas.
+
+A package makes a source known by an entry point of the group `kueue_dqo.providers` that leads to a
+`CapacityController`; `dqo provider NAME` then runs it under the entry point's name.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+import datetime
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kueue_dqo.api import dqo
+from kueue_dqo.api.kueue import ResourceFlavor
+from kueue_dqo.api.parameters import CommonParameters
+
+if TYPE_CHECKING:
+    # Types only: what a source computes stays free of input and output.
+    from random import Random
+
+    from prometheus_client import CollectorRegistry
+
+    from kueue_dqo.runtime.cache_metrics import CacheMetrics
+    from kueue_dqo.runtime.client import Client
+    from kueue_dqo.runtime.clock import Clock
+    from kueue_dqo.runtime.resources import Resource
+
+ENTRY_POINTS: Final = "kueue_dqo.providers"
+"""The group of entry points that lead to CapacityControllers."""
+
+P = TypeVar("P", bound=CommonParameters)
+
+
+# --- what a source answers -----------------------------------------------------------------------------------------
+
+
+class Notice(NamedTuple):
+    """Something that a person should be told by a Kubernetes Event, once for as long as it stays the same."""
+
+    reason: str
+    """A constant in CamelCase."""
+    message: str
+    is_warning: bool = True
 
 
 class Observation(NamedTuple):
@@ -15,6 +54,9 @@ class Observation(NamedTuple):
 
     capacity: dqo.Capacity
     summary: str
+    look_again: float | None = None
+    """Seconds until it will be another one by itself, such as when a node's delay ends; None: nobody knows."""
+    notices: tuple[Notice, ...] = ()
 
 
 class CapacityError(Exception):
@@ -39,3 +81,107 @@ class Misconfigured(CapacityError):
     """Parameters or the mapping to flavors are wrong."""
 
     reason = dqo.MISCONFIGURED
+
+
+# --- what a source is asked ----------------------------------------------------------------------------------------
+
+
+class Peer(NamedTuple, Generic[P]):
+    """Another CapacityProvider of the same controller; it claims its flavors also while it is being deleted."""
+
+    provider: dqo.CapacityProvider
+    parameters: P | None
+    """None where they cannot be read."""
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: with them, Python 3.11 cannot call a parametrized class
+class Request(Generic[P]):
+    """One question, about one CapacityProvider. Its orchestrated flavors all have objects."""
+
+    provider: dqo.CapacityProvider
+    parameters: P
+    flavors: Mapping[str, ResourceFlavor]
+    """Every ResourceFlavor of the cluster by name, those being deleted included."""
+    peers: tuple[Peer[P], ...]
+    providers: Mapping[str, dqo.CapacityProvider]
+    """Every CapacityProvider of the cluster by name, of whatever controller."""
+    now: datetime.datetime
+    """UTC."""
+
+
+class Source(Protocol[P]):
+    """One source of a process, asked about all of the controller's CapacityProviders.
+
+    Questions about different providers are asked at the same time, up to four by default (`--concurrency`); never two
+    about the same one. Only the leader among several replicas asks.
+    """
+
+    async def observe(self, request: Request[P]) -> Observation:
+        """What is there now. Raises CapacityError; anything else it raises is published as SourceUnavailable.
+
+        It may take its time, such as until a first list is complete. It is cancelled after a minute
+        (`--observe-timeout`), and at once where the CapacityProvider or its parameters change meanwhile: it is asked
+        anew then. It must not block the event loop.
+        """
+
+    async def run(self) -> None:
+        """What goes on in between, such as a watch, until it is cancelled; it may return where there is nothing.
+
+        It runs in every replica, so that one that becomes the leader knows soon: what costs money belongs in
+        `observe`. The process ends where this raises.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the process lends to its source."""
+
+    client: Client
+    """The API server, with the rights of the daemon's ServiceAccount. Not for writing the status."""
+    clock: Clock
+    random: Random
+    registry: CollectorRegistry
+    """For metrics of the source's own."""
+    cache_metrics: CacheMetrics
+    """For caches of the source's own (`kueue_dqo.runtime.cache.Cache`)."""
+    look: Callable[[], None]
+    """To be called in the event loop when something changed: soon after, `observe` is asked about every provider.
+
+    It may be called often: of one provider, `observe` is asked half a second after the last answer at the earliest.
+    """
+
+
+# --- what a controller is ------------------------------------------------------------------------------------------
+
+
+class ParametersKind(NamedTuple, Generic[P]):
+    """The cluster-scoped kind of object that `spec.parameters` names, and the type of its spec."""
+
+    resource: Resource
+    spec: type[P]
+
+
+class WithoutParameters(enum.Enum):
+    """What a CapacityProvider without `spec.parameters` is to the controller."""
+
+    DEFAULTS = enum.auto()
+    """One with default parameters."""
+    MISCONFIGURED = enum.auto()
+    """A mistake."""
+    BY_HAND = enum.auto()
+    """Somebody else's: its status is written by hand, and left alone."""
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: with them, Python 3.11 cannot call a parametrized class
+class CapacityController(Generic[P]):
+    """A kind of provider: which CapacityProviders are its own, and how its source comes to be."""
+
+    name: str
+    """The `spec.controllerName` of its CapacityProviders."""
+    open: Callable[[Environment], Source[P]]
+    """Called once, in a running event loop, before anything is asked."""
+    parameters: ParametersKind[P] | None = None
+    """None: it takes none, not even the common ones."""
+    without_parameters: WithoutParameters = WithoutParameters.DEFAULTS
+    reads_providers: bool = False
+    """Whether a change of any other CapacityProvider is a reason to ask anew."""

@@ -20,6 +20,7 @@ from kueue_dqo.api import dqo, kueue
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quotas import EffectiveQuotas
+from kueue_dqo.api.readiness import why_not_ready
 from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
@@ -38,7 +39,6 @@ from kueue_dqo.runtime.resources import (
     Resource,
 )
 from orchestrator.compute import Snapshot
-from orchestrator.discovery import why_not_ready
 from orchestrator.enforcement.held import Held, View, held_of
 from orchestrator.enforcement.objects import HeldOrchestrator, held_orchestrator, held_provider
 from orchestrator.enforcement.roads import Road

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kueue_dqo.api import dqo
-from kueue_dqo.api.meta import Condition, find_condition
+from kueue_dqo.api.meta import Condition
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Format, Quantity, away_from_zero, common_format
+from kueue_dqo.api.readiness import why_not_ready
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
 from kueue_dqo.api.wording import counted, message_of
 
@@ -99,30 +100,6 @@ def discover(orchestrator: dqo.DynamicQuotaOrchestrator, providers: Mapping[str,
         return Discovery(_condition("True", dqo.COMPUTED, message, generation), flavors)
     reason = dqo.MISCONFIGURED if missing else dqo.PROVIDER_NOT_READY if unready else dqo.AGGREGATION_FAILED
     return Discovery(_condition("False", reason, "; ".join(causes), generation))
-
-
-def why_not_ready(provider: dqo.CapacityProvider) -> str | None:
-    """Why the provider's capacity may not be used, naming reason and time; None where it may.
-
-    It may when CapacitySynchronized is True for the present generation.
-    """
-    name = f"CapacityProvider {provider.metadata.name}"
-    condition = find_condition(provider.status.conditions, dqo.CAPACITY_SYNCHRONIZED)
-    if condition is None:
-        return (
-            f"{name} has no {dqo.CAPACITY_SYNCHRONIZED} condition: "
-            f"no controller {provider.spec.controller_name} has reported yet"
-        )
-    if condition.status != "True":
-        since = f" since {condition.last_transition_time}" if condition.last_transition_time else ""
-        why = f": {condition.message}" if condition.message else ""
-        return f"{name} is not ready: {condition.type}={condition.status}, {condition.reason}{since}{why}"
-    if condition.observed_generation != provider.metadata.generation:
-        return (
-            f"{name} is stale: its status is for generation {condition.observed_generation or 0}, its spec is at "
-            f"generation {provider.metadata.generation or 0}; {provider.spec.controller_name} has to report again"
-        )
-    return None
 
 
 def _add(flavors: dict[str, dict[str, Amount]], provider: dqo.CapacityProvider, multiplier: Quantity) -> list[str]:

@@ -12,8 +12,9 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.meta import find_condition, parse_time
 from kueue_dqo.api.quantity import NANOS
 from kueue_dqo.api.quotas import quotas_by_pair
+from kueue_dqo.api.readiness import why_not_ready
 from orchestrator.cluster import Cluster
-from orchestrator.discovery import discover, why_not_ready
+from orchestrator.discovery import discover
 
 
 class OrchestratorMetrics:

@@ -1,19 +1,25 @@
-"""Our own parameter objects (`kueue-dqo.dev/v1alpha1`).
+"""Our own parameter objects (`kueue-dqo.dev/v1alpha1`): what a provider of the suite is told.
 
-Unknown fields are refused: a typo must not change a capacity.
+Unknown fields are refused: a typo must not change a capacity. What the definitions of these kinds check on the API
+server, `parameter_checks.py` checks for manifests that never saw one.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import enum
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.meta import ObjectMeta
+from kueue_dqo.api.quantity import Quantity
 
 NODE_INVENTORY_CONTROLLER: Final = "kueue-dqo.dev/node-inventory"
+MANUAL_CONTROLLER: Final = "kueue-dqo.dev/manual"
 COMPOSITE_CONTROLLER: Final = "kueue-dqo.dev/composite"
 NODE_INVENTORY_PARAMETERS: Final = "NodeInventoryParameters"
+MANUAL_CAPACITY: Final = "ManualCapacity"
 COMPOSITE_PARAMETERS: Final = "CompositeParameters"
 
 
@@ -35,35 +41,229 @@ class ResourceSelection(msgspec.Struct, frozen=True, gc=False, rename="camel", f
         return False
 
 
-class NodeInventoryParametersSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
-    """Parameters of the node inventory."""
+class Headroom(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """What is kept back of a pair: a share of what is observed, in percent, or a quantity; exactly one of them."""
+
+    flavor: str
+    resource: str
+    percent: int | None = None
+    quantity: Quantity | None = None
+
+
+class Guards(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """What keeps a capacity from following every change at once; all off by default.
+
+    A fall is published once it has lasted for `fall_after`, a rise for `rise_after`. A fall of more than
+    `max_fall_percent` of what is published waits for `breaker_grace`, or for a person's acknowledgement.
+    """
+
+    fall_after: Duration = Duration(0)
+    rise_after: Duration = Duration(0)
+    max_fall_percent: int | None = None
+    breaker_grace: Duration | None = None
+
+
+class CommonParameters(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """What the publisher does for every provider. A third party's parameters inherit it."""
 
     resources: ResourceSelection = ResourceSelection()
+    headroom: tuple[Headroom, ...] = ()
+    guards: Guards = Guards()
 
 
-class NodeInventoryParameters(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
-    """How a provider of the node inventory counts."""
+P = TypeVar("P", bound=CommonParameters)
+
+
+class ParametersObject(msgspec.Struct, Generic[P], frozen=True, gc=False, rename="camel"):
+    """An object of any parameters kind, by the type of its spec."""
 
     metadata: ObjectMeta
-    spec: NodeInventoryParametersSpec = NodeInventoryParametersSpec()
-    api_version: str = ""
-    kind: str = ""
+    spec: P
 
 
-class CompositeMember(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+# --- node inventory ------------------------------------------------------------------------------------------------
+
+
+class SelectorOperator(enum.StrEnum):
+    """How an expression of a label selector compares."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+class SelectorExpression(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """One of `matchExpressions`."""
+
+    key: str
+    operator: SelectorOperator
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """A label selector of Kubernetes; the empty one selects everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[SelectorExpression, ...] = ()
+
+    def selects(self, labels: dict[str, str]) -> bool:
+        """Whether an object with these labels is selected; an absent label satisfies `NotIn`."""
+        return self.match_labels.items() <= labels.items() and all(
+            _holds(each, labels) for each in self.match_expressions
+        )
+
+    def is_disjoint(self, other: LabelSelector) -> bool:
+        """Whether it can be told from `matchLabels` alone that no object is selected by both."""
+        return any(other.match_labels.get(key, value) != value for key, value in self.match_labels.items())
+
+
+def _holds(expression: SelectorExpression, labels: dict[str, str]) -> bool:
+    value = labels.get(expression.key)
+    match expression.operator:
+        case SelectorOperator.IN:
+            return value is not None and value in expression.values
+        case SelectorOperator.NOT_IN:
+            return value is None or value not in expression.values
+        case SelectorOperator.EXISTS:
+            return value is not None
+        case SelectorOperator.DOES_NOT_EXIST:
+            return value is None
+
+
+class RequiredResource(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """Nodes of the flavor count once they have more than nothing of the resource."""
+
+    flavor: str
+    resource: str
+
+
+class ExcludedCondition(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """Nodes whose condition of this type has this status do not count."""
+
+    type: str
+    status: str = "True"
+
+
+class ExplicitZeros(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """Resources of a flavor that are published as zero where no node has any."""
+
+    flavor: str
+    resources: tuple[str, ...]
+
+
+class Cordoned(enum.StrEnum):
+    """What a cordoned node adds."""
+
+    EXCLUDE = "Exclude"
+    """Nothing."""
+    COUNT_ALLOCATED = "CountAllocated"
+    """What pods that Kueue manages still hold there, until they end."""
+
+
+class Reserve(enum.StrEnum):
+    """What is taken off each node that counts."""
+
+    NONE = "None"
+    UNMANAGED_PODS = "UnmanagedPods"
+    """What pods that Kueue does not manage request there."""
+
+
+class NodeInventoryParametersSpec(CommonParameters, frozen=True, gc=False, kw_only=True):
+    """Parameters of the node inventory."""
+
+    node_selector: LabelSelector = LabelSelector()
+    """Nodes that it does not select are none of this provider's."""
+    required_resources: tuple[RequiredResource, ...] = ()
+    excluded_conditions: tuple[ExcludedCondition, ...] = ()
+    ready_delay: Duration = Duration(0)
+    """How long a node has to be Ready before it counts."""
+    explicit_zeros: tuple[ExplicitZeros, ...] = ()
+    cordoned: Cordoned = Cordoned.EXCLUDE
+    reserve: Reserve = Reserve.NONE
+
+    @property
+    def needs_pods(self) -> bool:
+        """Whether anything is counted by pods."""
+        return self.cordoned is Cordoned.COUNT_ALLOCATED or self.reserve is Reserve.UNMANAGED_PODS
+
+
+NodeInventoryParameters = ParametersObject[NodeInventoryParametersSpec]
+
+
+# --- manual --------------------------------------------------------------------------------------------------------
+
+
+class ManualFlavor(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """Amounts of one flavor, by resource."""
+
+    name: str
+    resources: dict[str, Quantity]
+
+
+class ManualBaseline(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """What holds while no override does."""
+
+    flavors: tuple[ManualFlavor, ...]
+
+
+class ManualOverride(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """Amounts that replace the baseline's, pair by pair, from `begin` until just before `end`.
+
+    `recurrence` is an RRULE of RFC 5545 whose first occurrence is `begin`; it is expanded in `time_zone` (a name of the
+    IANA database), so that an occurrence keeps its hour on the clock when daylight saving time changes.
+    """
+
+    name: str
+    begin: str
+    end: str
+    flavors: tuple[ManualFlavor, ...]
+    recurrence: str | None = None
+    time_zone: str = "UTC"
+
+
+class ManualCapacitySpec(CommonParameters, frozen=True, gc=False, kw_only=True):
+    """Numbers that a person wrote. Where several overrides hold, the last in the list has the pair."""
+
+    baseline: ManualBaseline
+    overrides: tuple[ManualOverride, ...] = ()
+
+
+ManualCapacity = ParametersObject[ManualCapacitySpec]
+
+
+# --- composite -----------------------------------------------------------------------------------------------------
+
+
+class CompositeMember(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """A CapacityProvider that a composite reads."""
 
     name: str
 
 
-class CompositeParametersSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Members of a composite."""
+class Combine(enum.StrEnum):
+    """What becomes of the amounts that members report of one pair."""
 
-    members: tuple[CompositeMember, ...] = ()
+    MIN = "Min"
+    MAX = "Max"
+    SUM = "Sum"
 
 
-class CompositeParameters(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What a composite is made of, as far as a plan warns of it: other fields are passed over."""
+class OnMemberNotReady(enum.StrEnum):
+    """What a composite does while the capacity of a member may not be used."""
 
-    metadata: ObjectMeta
-    spec: CompositeParametersSpec = CompositeParametersSpec()
+    FAIL = "Fail"
+    """It publishes nothing new: SourceUnavailable."""
+    SKIP = "Skip"
+    """It goes on without that member."""
+
+
+class CompositeParametersSpec(CommonParameters, frozen=True, gc=False, kw_only=True):
+    """What a composite is made of."""
+
+    members: tuple[CompositeMember, ...]
+    combine: Combine
+    on_member_not_ready: OnMemberNotReady = OnMemberNotReady.FAIL
+
+
+CompositeParameters = ParametersObject[CompositeParametersSpec]

@@ -14,10 +14,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from kueue_dqo.api import core, dqo, kueue, parameters
+from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
+from kueue_dqo.api.problems import FieldProblem
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup
-from kueue_dqo.api.validation import FieldProblem, problems_of, problems_of_groups, refusals_of
+from kueue_dqo.api.validation import problems_of, problems_of_groups, refusals_of
 
 T = TypeVar("T")
 
@@ -30,11 +32,13 @@ class KnownKind(NamedTuple):
     group: str
     kind: str
     versions: tuple[str, ...]
-    type: type[msgspec.Struct]
+    type: Any
+    """A struct, or a generic one with its parameter."""
 
 
 KNOWN_KINDS: Final = (
     KnownKind("", core.NODE, ("v1",), core.Node),
+    KnownKind("", core.POD, ("v1",), core.Pod),
     KnownKind(KUEUE_GROUP, kueue.RESOURCE_FLAVOR, ("v1beta2", V1BETA1), kueue.ResourceFlavor),
     KnownKind(KUEUE_GROUP, kueue.CLUSTER_QUEUE, ("v1beta2", V1BETA1), kueue.ClusterQueue),
     KnownKind(KUEUE_GROUP, kueue.COHORT, ("v1beta2", V1BETA1), kueue.Cohort),
@@ -43,6 +47,7 @@ KNOWN_KINDS: Final = (
     KnownKind(KUEUE_GROUP, dqo.CAPACITY_PROVIDER, ("v1alpha1",), dqo.CapacityProvider),
     KnownKind(KUEUE_GROUP, dqo.DYNAMIC_QUOTA_ORCHESTRATOR, ("v1alpha1",), dqo.DynamicQuotaOrchestrator),
     KnownKind(OUR_GROUP, parameters.NODE_INVENTORY_PARAMETERS, ("v1alpha1",), parameters.NodeInventoryParameters),
+    KnownKind(OUR_GROUP, parameters.MANUAL_CAPACITY, ("v1alpha1",), parameters.ManualCapacity),
     KnownKind(OUR_GROUP, parameters.COMPOSITE_PARAMETERS, ("v1alpha1",), parameters.CompositeParameters),
 )
 _WHOLE_SPECS: Final[dict[type, type]] = {
@@ -86,7 +91,7 @@ def known_kind(api_version: str, kind: str) -> KnownKind | None:
 def decode_json(known: KnownKind, version: str, raw: bytes | msgspec.Raw) -> Decoded:
     """The object in a piece of JSON. Raises ObjectInvalid."""
     try:
-        obj = msgspec.json.decode(raw, type=known.type, dec_hook=_decode_quantity)
+        obj = msgspec.json.decode(raw, type=known.type, dec_hook=_decode_scalar)
     except msgspec.DecodeError:
         # The careful way knows null fields and can say what is wrong where.
         return decode(known, version, plain_json(raw))
@@ -115,7 +120,7 @@ def decode(known: KnownKind, version: str, plain: object) -> Decoded:
 
 def quotas_json(quotas: EffectiveQuotas | tuple[ResourceGroup, ...], *, as_written: bool = False) -> bytes:
     """The quotas as compact JSON: what `to_manifest` gives, without building it first."""
-    return msgspec.json.encode(quotas, enc_hook=_quantity_as_written if as_written else _encode_quantity)
+    return msgspec.json.encode(quotas, enc_hook=_scalar_as_written if as_written else _encode_scalar)
 
 
 def decode_groups(text: str) -> tuple[ResourceGroup, ...]:
@@ -135,7 +140,7 @@ def to_manifest(obj: object, *, as_written: bool = False) -> Any:
 
     With `as_written`, quantities that came out of a manifest are what stood there.
     """
-    return _without_nulls(msgspec.to_builtins(obj, enc_hook=_quantity_as_written if as_written else _encode_quantity))
+    return _without_nulls(msgspec.to_builtins(obj, enc_hook=_scalar_as_written if as_written else _encode_scalar))
 
 
 def _checked(obj: Any, version: str, notices: tuple[FieldProblem, ...]) -> Decoded:
@@ -154,7 +159,7 @@ def _unless_problems(obj: T, found: Iterable[FieldProblem]) -> T:
 
 def _decode_text(text: str, wanted: type[T]) -> T:
     try:
-        return msgspec.json.decode(text, type=wanted, dec_hook=_decode_quantity)
+        return msgspec.json.decode(text, type=wanted, dec_hook=_decode_scalar)
     except msgspec.DecodeError:
         pass  # the careful way knows null fields and can say what is wrong where
     except RecursionError as error:
@@ -168,9 +173,9 @@ def _decode_text(text: str, wanted: type[T]) -> T:
 
 def _converted(plain: object, wanted: type[T]) -> T:
     try:
-        return msgspec.convert(plain, wanted, dec_hook=_decode_quantity)
+        return msgspec.convert(plain, wanted, dec_hook=_decode_scalar)
     except msgspec.ValidationError as error:
-        raise ObjectInvalid((_explained(str(error), plain),)) from error
+        raise ObjectInvalid((_explained(str(error), plain, wanted),)) from error
 
 
 def _with_parent_of_version(
@@ -189,20 +194,22 @@ def _with_parent_of_version(
     return msgspec.structs.replace(queue, spec=msgspec.structs.replace(spec, cohort_name=parent)), notices
 
 
-def _decode_quantity(wanted: type, value: object) -> object:
+def _decode_scalar(wanted: type, value: object) -> object:
     if wanted is Quantity:
         return Quantity.of(value)
+    if wanted is Duration:
+        return Duration.of(value)
     raise TypeError(wanted)
 
 
-def _encode_quantity(value: object) -> str:
-    if isinstance(value, Quantity):
+def _encode_scalar(value: object) -> str:
+    if isinstance(value, Quantity | Duration):
         return str(value)
     raise TypeError(value)
 
 
-def _quantity_as_written(value: object) -> str | float:
-    text = _encode_quantity(value)
+def _scalar_as_written(value: object) -> str | float:
+    text = _encode_scalar(value)
     return value.written if isinstance(value, Quantity) and value.written is not None else text
 
 
@@ -221,8 +228,7 @@ def _whole(text: str) -> str:
 
 def _unknown_fields(plain: object, wanted: msgspec.inspect.Type, field: str) -> Iterator[FieldProblem]:
     """The API server drops a misspelt field; without capacityDistribution an orchestrator is discovery-only."""
-    if isinstance(wanted, msgspec.inspect.UnionType):
-        wanted = next(each for each in wanted.types if not isinstance(each, msgspec.inspect.NoneType))
+    wanted = _present_type(wanted)
     if isinstance(wanted, msgspec.inspect.VarTupleType) and isinstance(plain, list):
         for index, value in enumerate(plain):
             yield from _unknown_fields(value, wanted.item_type, f"{field}[{index}]")
@@ -262,7 +268,7 @@ _PATH_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _SHOWN_VALUE: Final = 60
 
 
-def _explained(message: str, plain: object) -> FieldProblem:
+def _explained(message: str, plain: object, wanted: type) -> FieldProblem:
     """msgspec's message (`Expected …, got … - at `$.path``) as a field of the object, its value and what is wanted."""
     text, _, path = message.rpartition(" - at `$")
     text = text or message
@@ -275,11 +281,38 @@ def _explained(message: str, plain: object) -> FieldProblem:
         return FieldProblem(_joined(field, unknown[1]), "is no field of this kind: see its name and its place")
     mismatch = re.fullmatch(r"Expected `(.+?)`(?:, got `(.+)`)?", text)
     if mismatch:
-        wanted = " or ".join(_TYPE_NAMES.get(each, each) for each in mismatch[1].split(" | ") if each != "null")
+        types = " or ".join(_TYPE_NAMES.get(each, each) for each in mismatch[1].split(" | ") if each != "null")
         found = _TYPE_NAMES.get(mismatch[2] or "", mismatch[2] or "something else")
-        hint = ": quote it" if wanted == "a string" and isinstance(value, int | float) else ""
-        return FieldProblem(field or "the document", f"{_shown(value)} is {found}; {wanted} is wanted{hint}")
+        hint = ": quote it" if types == "a string" and isinstance(value, int | float) else ""
+        return FieldProblem(field or "the document", f"{_shown(value)} is {found}; {types} is wanted{hint}")
+    if text.startswith("Invalid enum value"):
+        return FieldProblem(field, f"{_shown(value)} is none of {', '.join(_choices(wanted, path))}")
     return FieldProblem(field or "the document", text)
+
+
+def _choices(wanted: type, path: str) -> Iterator[str]:
+    """What the enumeration at the path takes."""
+    found = _present_type(msgspec.inspect.type_info(wanted))
+    for name, _, _ in _PATH_STEP.findall(path.rstrip("`")):
+        match found:
+            case msgspec.inspect.StructType():
+                inner = next(each.type for each in found.fields if each.encode_name == name)
+            case msgspec.inspect.DictType():
+                inner = found.value_type
+            case msgspec.inspect.VarTupleType():
+                inner = found.item_type
+            case _:
+                return
+        found = _present_type(inner)
+    if isinstance(found, msgspec.inspect.EnumType):
+        yield from (str(each.value) for each in found.cls)
+
+
+def _present_type(found: msgspec.inspect.Type) -> msgspec.inspect.Type:
+    """Of a field that may be absent, what it is where it is not."""
+    if isinstance(found, msgspec.inspect.UnionType):
+        return next(each for each in found.types if not isinstance(each, msgspec.inspect.NoneType))
+    return found
 
 
 def _joined(field: str, name: str) -> str:

@@ -5,35 +5,31 @@ Each problem names its field, the value and the way out.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import ClusterQueue, Cohort, QuotaNode
 from kueue_dqo.api.meta import Condition, ObjectMeta, parse_time
-from kueue_dqo.api.quantity import Quantity
+from kueue_dqo.api.parameter_checks import problems_of_parameters
+from kueue_dqo.api.parameters import CommonParameters, ParametersObject
+from kueue_dqo.api.problems import (
+    API_GROUP,
+    CONDITION_STATUSES,
+    DNS_LABEL,
+    OBJECT_NAME,
+    FieldProblem,
+    list_map,
+    not_negative,
+    repeated,
+    unique,
+)
 from kueue_dqo.api.quotas import ResourceGroup, quotas_by_pair
 
-_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_DNS_LABEL: Final = re.compile(_LABEL)
-_DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _LONGEST_SUBDOMAIN: Final = 253
 _LONGEST_LABEL: Final = 63
 _MAX_GROUP_FLAVORS: Final = 64
 _MAX_GROUP_RESOURCES: Final = 64
-_CONDITION_STATUSES: Final = ("True", "False", "Unknown")
-
-
-class FieldProblem(NamedTuple):
-    """What is wrong with a field of an object. `field` is a path such as `spec.resourceGroups[0].flavors[1].name`."""
-
-    field: str
-    problem: str
-
-    def __str__(self) -> str:
-        """`field: problem`."""
-        return f"{self.field}: {self.problem}"
 
 
 def problems_of(obj: Any) -> Iterator[FieldProblem]:
@@ -45,11 +41,7 @@ def problems_of(obj: Any) -> Iterator[FieldProblem]:
 
 
 def _metadata(meta: Any) -> Iterator[FieldProblem]:
-    if len(meta.name) > _LONGEST_SUBDOMAIN or not _DNS_SUBDOMAIN.fullmatch(meta.name):
-        yield FieldProblem(
-            "metadata.name",
-            f"{meta.name!r} is no object name: at most {_LONGEST_SUBDOMAIN} lower-case letters, digits, '-' and '.'",
-        )
+    yield from OBJECT_NAME.problems("metadata.name", meta.name)
     if isinstance(meta, ObjectMeta):
         for field, text in (
             ("creationTimestamp", meta.creation_timestamp),
@@ -71,7 +63,7 @@ def _capacity_provider(provider: dqo.CapacityProvider) -> Iterator[FieldProblem]
             f"{spec.controller_name[:80]!r} has {len(spec.controller_name)} characters; 1 to {_LONGEST_SUBDOMAIN} are "
             "allowed",
         )
-    yield from _list_map("spec.orchestratedFlavors", provider.flavor_names, 1, dqo.MAX_PROVIDER_FLAVORS)
+    yield from list_map("spec.orchestratedFlavors", provider.flavor_names, 1, dqo.MAX_PROVIDER_FLAVORS)
     if spec.parameters is not None:
         yield from _parameters("spec.parameters", spec.parameters)
     if status.capacity is not None:
@@ -83,11 +75,9 @@ def _capacity_provider(provider: dqo.CapacityProvider) -> Iterator[FieldProblem]
 def _orchestrator(orchestrator: dqo.DynamicQuotaOrchestrator) -> Iterator[FieldProblem]:
     providers = orchestrator.spec.capacity_discovery.providers
     field = "spec.capacityDiscovery.providers"
-    yield from _list_map(field, [provider.name for provider in providers], 1, dqo.MAX_PROVIDERS)
+    yield from list_map(field, [provider.name for provider in providers], 1, dqo.MAX_PROVIDERS)
     for index, provider in enumerate(providers):
-        yield from _not_negative(
-            f"{field}[{index}].effectiveCapacityMultiplier", provider.effective_capacity_multiplier
-        )
+        yield from not_negative(f"{field}[{index}].effectiveCapacityMultiplier", provider.effective_capacity_multiplier)
     if orchestrator.root is not None:
         field = "spec.capacityDistribution.subtreeRootQuotaRef"
         if orchestrator.root.kind not in dqo.ROOT_KINDS:
@@ -109,11 +99,23 @@ def _quota_node(node: QuotaNode) -> Iterator[FieldProblem]:
         yield from problems_of_groups("status.effectiveQuotas.resourceGroups", groups)
 
 
+def _parameters_object(parameters: ParametersObject[CommonParameters]) -> Iterator[FieldProblem]:
+    name = parameters.metadata.name
+    if OBJECT_NAME.fits(name) and not DNS_LABEL.fits(name):
+        yield FieldProblem(
+            "metadata.name",
+            f"{name!r} cannot stand in spec.parameters.name of a CapacityProvider: choose one without '.', of at most "
+            f"{DNS_LABEL.longest} characters",
+        )
+    yield from problems_of_parameters(parameters.spec)
+
+
 _CHECKS: Final[dict[type, Callable[[Any], Iterator[FieldProblem]]]] = {
     dqo.CapacityProvider: _capacity_provider,
     dqo.DynamicQuotaOrchestrator: _orchestrator,
     ClusterQueue: _quota_node,
     Cohort: _quota_node,
+    ParametersObject: _parameters_object,
 }
 
 
@@ -160,20 +162,20 @@ def problems_of_groups(field: str, groups: tuple[ResourceGroup, ...]) -> Iterato
     if len(groups) > dqo.MAX_RESOURCE_GROUPS:
         yield FieldProblem(field, f"{len(groups)} groups; at most {dqo.MAX_RESOURCE_GROUPS} are allowed")
     for g, group in enumerate(groups):
-        yield from _unique(f"{field}[{g}].coveredResources", group.covered_resources, _MAX_GROUP_RESOURCES)
-        yield from _unique(f"{field}[{g}].flavors", [flavor.name for flavor in group.flavors], _MAX_GROUP_FLAVORS)
+        yield from unique(f"{field}[{g}].coveredResources", group.covered_resources, _MAX_GROUP_RESOURCES)
+        yield from unique(f"{field}[{g}].flavors", [flavor.name for flavor in group.flavors], _MAX_GROUP_FLAVORS)
         for f, flavor in enumerate(group.flavors):
             for r, quota in enumerate(flavor.resources):
                 place = f"{field}[{g}].flavors[{f}].resources[{r}]"
-                yield from _not_negative(f"{place}.nominalQuota", quota.nominal_quota)
-                yield from _not_negative(f"{place}.borrowingLimit", quota.borrowing_limit)
-                yield from _not_negative(f"{place}.lendingLimit", quota.lending_limit)
-    for pair in _repeated(str(pair) for pair, _ in quotas_by_pair(groups)):
+                yield from not_negative(f"{place}.nominalQuota", quota.nominal_quota)
+                yield from not_negative(f"{place}.borrowingLimit", quota.borrowing_limit)
+                yield from not_negative(f"{place}.lendingLimit", quota.lending_limit)
+    for pair in repeated(str(pair) for pair, _ in quotas_by_pair(groups)):
         yield FieldProblem(field, f"{pair} has more than one quota: keep one of them")
 
 
 def _capacity(field: str, capacity: dqo.Capacity, most: int, *, fewest_resources: int) -> Iterator[FieldProblem]:
-    yield from _list_map(field, [flavor.name for flavor in capacity.flavors], 0, most)
+    yield from list_map(field, [flavor.name for flavor in capacity.flavors], 0, most)
     for index, flavor in enumerate(capacity.flavors):
         count = len(flavor.resources)
         if not fewest_resources <= count <= dqo.MAX_FLAVOR_RESOURCES:
@@ -186,54 +188,18 @@ def _capacity(field: str, capacity: dqo.Capacity, most: int, *, fewest_resources
 
 def _conditions(conditions: tuple[Condition, ...]) -> Iterator[FieldProblem]:
     field = "status.conditions"
-    yield from _list_map(field, [condition.type for condition in conditions], 0, dqo.MAX_CONDITIONS, key="type")
+    yield from list_map(field, [condition.type for condition in conditions], 0, dqo.MAX_CONDITIONS, key="type")
     for index, condition in enumerate(conditions):
-        if condition.status not in _CONDITION_STATUSES:
+        if condition.status not in CONDITION_STATUSES:
             yield FieldProblem(
-                f"{field}[{index}].status", f"{condition.status!r} is none of {', '.join(_CONDITION_STATUSES)}"
+                f"{field}[{index}].status", f"{condition.status!r} is none of {', '.join(CONDITION_STATUSES)}"
             )
 
 
 def _parameters(field: str, ref: dqo.ParametersRef) -> Iterator[FieldProblem]:
-    if len(ref.api_group) > _LONGEST_SUBDOMAIN or not _DNS_SUBDOMAIN.fullmatch(ref.api_group):
-        yield FieldProblem(f"{field}.apiGroup", f"{ref.api_group!r} is no API group, such as kueue-dqo.dev")
+    yield from API_GROUP.problems(f"{field}.apiGroup", ref.api_group)
     if not 1 <= len(ref.kind) <= _LONGEST_LABEL:
         yield FieldProblem(
             f"{field}.kind", f"{ref.kind[:80]!r} has {len(ref.kind)} characters; 1 to {_LONGEST_LABEL} are allowed"
         )
-    if len(ref.name) > _LONGEST_LABEL or not _DNS_LABEL.fullmatch(ref.name):
-        yield FieldProblem(
-            f"{field}.name",
-            f"{ref.name!r} is no DNS label: at most {_LONGEST_LABEL} lower-case letters, digits and '-'",
-        )
-
-
-def _list_map(field: str, keys: Sequence[str], fewest: int, most: int, *, key: str = "name") -> Iterator[FieldProblem]:
-    if len(keys) < fewest:
-        yield FieldProblem(field, f"is empty; {fewest} to {most} entries are allowed")
-    yield from _unique(field, keys, most)
-    for index, text in enumerate(keys):
-        if not text:
-            yield FieldProblem(f"{field}[{index}].{key}", "is empty")
-
-
-def _unique(field: str, keys: Sequence[str], most: int) -> Iterator[FieldProblem]:
-    if len(keys) > most:
-        yield FieldProblem(field, f"{len(keys)} entries; at most {most} are allowed")
-    for text in _repeated(keys):
-        yield FieldProblem(field, f"{text!r} is listed more than once")
-
-
-def _repeated(keys: Iterable[str]) -> list[str]:
-    seen: set[str] = set()
-    repeated: dict[str, None] = {}
-    for text in keys:
-        if text in seen:
-            repeated[text] = None
-        seen.add(text)
-    return list(repeated)
-
-
-def _not_negative(field: str, quantity: Quantity | None) -> Iterator[FieldProblem]:
-    if quantity is not None and quantity.nanos < 0:
-        yield FieldProblem(field, f"{quantity} is negative; 0 or more is allowed")
+    yield from DNS_LABEL.problems(f"{field}.name", ref.name)

@@ -55,6 +55,7 @@ DYNAMIC_QUOTA_ORCHESTRATORS: Final = Resource(
     KUEUE_GROUP, "v1alpha1", "dynamicquotaorchestrators", "DynamicQuotaOrchestrator"
 )
 NODE_INVENTORY_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nodeinventoryparameters", "NodeInventoryParameters")
+MANUAL_CAPACITIES: Final = Resource(OUR_GROUP, "v1alpha1", "manualcapacities", "ManualCapacity")
 COMPOSITE_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "compositeparameters", "CompositeParameters")
 NODES: Final = Resource("", "v1", "nodes", "Node")
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import typing
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kueue_dqo.api.core import Node, NodeCondition, NodeMeta, NodeSpec, NodeStatus, Taint, Toleration
+from kueue_dqo.api.core import (
+    Container,
+    ContainerStatus,
+    Node,
+    NodeCondition,
+    NodeMeta,
+    NodeSpec,
+    NodeStatus,
+    Pod,
+    PodLabels,
+    PodMeta,
+    PodSpec,
+    PodStatus,
+    Requirements,
+    Taint,
+    Toleration,
+)
 from kueue_dqo.api.dqo import (
     Capacity,
     CapacityDiscovery,
@@ -30,6 +47,7 @@ from kueue_dqo.api.dqo import (
     ParametersRef,
     SubtreeRootQuotaRef,
 )
+from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.kueue import (
     AdmissionCheck,
     AdmissionCheckRule,
@@ -50,13 +68,31 @@ from kueue_dqo.api.kueue import (
 )
 from kueue_dqo.api.meta import Condition, ManagedFields, ObjectMeta
 from kueue_dqo.api.parameters import (
+    Combine,
     CompositeMember,
     CompositeParameters,
     CompositeParametersSpec,
+    Cordoned,
+    ExcludedCondition,
+    ExplicitZeros,
+    Guards,
+    Headroom,
+    LabelSelector,
+    ManualBaseline,
+    ManualCapacity,
+    ManualCapacitySpec,
+    ManualFlavor,
+    ManualOverride,
     NodeInventoryParameters,
     NodeInventoryParametersSpec,
+    OnMemberNotReady,
+    RequiredResource,
+    Reserve,
     ResourceSelection,
+    SelectorExpression,
+    SelectorOperator,
 )
+from kueue_dqo.api.problems import FieldProblem
 from kueue_dqo.api.quantity import Format, Quantity
 from kueue_dqo.api.quotas import EffectiveQuotas, FlavorQuotas, OrchestratorRef, ResourceGroup, ResourceQuota
 from kueue_dqo.api.scheme import (
@@ -72,7 +108,6 @@ from kueue_dqo.api.scheme import (
     plain_json,
     to_manifest,
 )
-from kueue_dqo.api.validation import FieldProblem
 
 Path = tuple[str | int, ...]
 
@@ -314,25 +349,160 @@ NODE: Final = Sample(
         ),
     ),
 )
+POD: Final = Sample(
+    "v1",
+    "Pod",
+    {
+        "metadata": {"name": "train-0", "namespace": "team-a", "labels": {"kueue.x-k8s.io/podset": "main"}},
+        "spec": {
+            "nodeName": "node-1",
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}],
+            "initContainers": [{"name": "proxy", "restartPolicy": "Always"}],
+            "overhead": {"memory": "64Mi"},
+            "resources": {"requests": {"cpu": "3"}},
+        },
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [
+                {"name": "main", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}
+            ],
+            "initContainerStatuses": [{"name": "proxy"}],
+        },
+    },
+    Pod(
+        PodMeta("train-0", "team-a", PodLabels("main")),
+        PodSpec(
+            "node-1",
+            (Container("main", Requirements({"cpu": Quantity.of(2)})),),
+            (Container("proxy", restart_policy="Always"),),
+            {"memory": Quantity.of("64Mi")},
+            Requirements({"cpu": Quantity.of(3)}),
+        ),
+        PodStatus(
+            "Running",
+            (ContainerStatus("main", {"cpu": Quantity.of(1)}, Requirements({"cpu": Quantity.of(1)})),),
+            (ContainerStatus("proxy"),),
+        ),
+    ),
+)
+COMMON_PARAMETERS: Final[dict[str, Any]] = {
+    "resources": {"include": ["cpu", "gpu"], "exclude": ["pods"]},
+    "headroom": [
+        {"flavor": "spot", "resource": "cpu", "percent": 5},
+        {"flavor": "spot", "resource": "gpu", "quantity": "2"},
+    ],
+    "guards": {"fallAfter": "1m30s", "riseAfter": "1h", "maxFallPercent": 30, "breakerGrace": "10m"},
+}
+COMMON: Final[dict[str, Any]] = {
+    "resources": ResourceSelection(("cpu", "gpu"), ("pods",)),
+    "headroom": (Headroom("spot", "cpu", percent=5), Headroom("spot", "gpu", quantity=Quantity.of(2))),
+    "guards": Guards(Duration(90), Duration(3600), 30, Duration(600)),
+}
 NODE_INVENTORY_PARAMETERS: Final = Sample(
     "kueue-dqo.dev/v1alpha1",
     "NodeInventoryParameters",
-    {"metadata": METADATA, "spec": {"resources": {"include": ["cpu", "memory"], "exclude": ["pods"]}}},
-    NodeInventoryParameters(META, NodeInventoryParametersSpec(ResourceSelection(("cpu", "memory"), ("pods",)))),
+    {
+        "metadata": METADATA,
+        "spec": {
+            **COMMON_PARAMETERS,
+            "nodeSelector": {
+                "matchLabels": {"zone": "a"},
+                "matchExpressions": [{"key": "pool", "operator": "In", "values": ["fast"]}],
+            },
+            "requiredResources": [{"flavor": "spot", "resource": "gpu"}],
+            "excludedConditions": [{"type": "Broken", "status": "Unknown"}],
+            "readyDelay": "2m",
+            "explicitZeros": [{"flavor": "spot", "resources": ["gpu"]}],
+            "cordoned": "CountAllocated",
+            "reserve": "UnmanagedPods",
+        },
+    },
+    NodeInventoryParameters(
+        META,
+        NodeInventoryParametersSpec(
+            **COMMON,
+            node_selector=LabelSelector({"zone": "a"}, (SelectorExpression("pool", SelectorOperator.IN, ("fast",)),)),
+            required_resources=(RequiredResource("spot", "gpu"),),
+            excluded_conditions=(ExcludedCondition("Broken", "Unknown"),),
+            ready_delay=Duration(120),
+            explicit_zeros=(ExplicitZeros("spot", ("gpu",)),),
+            cordoned=Cordoned.COUNT_ALLOCATED,
+            reserve=Reserve.UNMANAGED_PODS,
+        ),
+    ),
+)
+MANUAL_CAPACITY: Final = Sample(
+    "kueue-dqo.dev/v1alpha1",
+    "ManualCapacity",
+    {
+        "metadata": METADATA,
+        "spec": {
+            **COMMON_PARAMETERS,
+            "baseline": {"flavors": [{"name": "spot", "resources": {"cpu": "7500m"}}]},
+            "overrides": [
+                {
+                    "name": "weekend",
+                    "begin": "2026-01-03T00:00:00Z",
+                    "end": "2026-01-05T00:00:00Z",
+                    "flavors": [{"name": "spot", "resources": {"cpu": "0"}}],
+                    "recurrence": "FREQ=WEEKLY;BYDAY=SA",
+                    "timeZone": "Europe/Berlin",
+                }
+            ],
+        },
+    },
+    ManualCapacity(
+        META,
+        ManualCapacitySpec(
+            **COMMON,
+            baseline=ManualBaseline((ManualFlavor("spot", {"cpu": Quantity.of("7.5")}),)),
+            overrides=(
+                ManualOverride(
+                    "weekend",
+                    "2026-01-03T00:00:00Z",
+                    "2026-01-05T00:00:00Z",
+                    (ManualFlavor("spot", {"cpu": Quantity.of(0)}),),
+                    "FREQ=WEEKLY;BYDAY=SA",
+                    "Europe/Berlin",
+                ),
+            ),
+        ),
+    ),
 )
 COMPOSITE_PARAMETERS: Final = Sample(
     "kueue-dqo.dev/v1alpha1",
     "CompositeParameters",
-    {"metadata": METADATA, "spec": {"members": [{"name": "nodes"}, {"name": "cloud"}]}},
-    CompositeParameters(META, CompositeParametersSpec((CompositeMember("nodes"), CompositeMember("cloud")))),
+    {
+        "metadata": METADATA,
+        "spec": {
+            **COMMON_PARAMETERS,
+            "members": [{"name": "nodes"}, {"name": "cloud"}],
+            "combine": "Max",
+            "onMemberNotReady": "Skip",
+        },
+    },
+    CompositeParameters(
+        META,
+        CompositeParametersSpec(
+            **COMMON,
+            members=(CompositeMember("nodes"), CompositeMember("cloud")),
+            combine=Combine.MAX,
+            on_member_not_ready=OnMemberNotReady.SKIP,
+        ),
+    ),
+)
+OUR_PARAMETERS: Final = (NODE_INVENTORY_PARAMETERS, MANUAL_CAPACITY, COMPOSITE_PARAMETERS)
+RESOURCE_FLAVOR: Final = Sample(
+    "kueue.x-k8s.io/v1beta2", "ResourceFlavor", RESOURCE_FLAVOR_CONTENT, RESOURCE_FLAVOR_OBJECT
 )
 SAMPLES: Final = (
     NODE,
+    POD,
     CLUSTER_QUEUE,
     OLD_CLUSTER_QUEUE,
     Sample("kueue.x-k8s.io/v1beta2", "Cohort", COHORT_CONTENT, COHORT_OBJECT),
     Sample("kueue.x-k8s.io/v1beta1", "Cohort", COHORT_CONTENT, COHORT_OBJECT),
-    Sample("kueue.x-k8s.io/v1beta2", "ResourceFlavor", RESOURCE_FLAVOR_CONTENT, RESOURCE_FLAVOR_OBJECT),
+    RESOURCE_FLAVOR,
     Sample("kueue.x-k8s.io/v1beta1", "ResourceFlavor", RESOURCE_FLAVOR_CONTENT, RESOURCE_FLAVOR_OBJECT),
     Sample("kueue.x-k8s.io/v1beta2", "AdmissionCheck", ADMISSION_CHECK_CONTENT, ADMISSION_CHECK_OBJECT),
     Sample("kueue.x-k8s.io/v1beta1", "AdmissionCheck", ADMISSION_CHECK_CONTENT, ADMISSION_CHECK_OBJECT),
@@ -340,14 +510,20 @@ SAMPLES: Final = (
     Sample("kueue.x-k8s.io/v1beta1", "MultiKueueConfig", MULTI_KUEUE_CONFIG_CONTENT, MULTI_KUEUE_CONFIG_OBJECT),
     CAPACITY_PROVIDER,
     ORCHESTRATOR,
-    NODE_INVENTORY_PARAMETERS,
-    COMPOSITE_PARAMETERS,
+    *OUR_PARAMETERS,
 )
 
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.kind}-{sample.version}")
 
 # Mappings whose keys are names and not fields, and content that is taken as it is.
-MAPS: Final = frozenset({"annotations", "labels", "nodeLabels", "allocatable", "fieldsV1"})
+MAPS: Final = frozenset(
+    {
+        *("annotations", "labels", "nodeLabels", "matchLabels", "fieldsV1"),
+        *("allocatable", "requests", "overhead", "allocatedResources"),
+    }
+)
+PODSET: Final = "kueue.x-k8s.io/podset"
+"""Of a pod's labels it alone is read, as a field."""
 
 
 def places(content: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -368,7 +544,7 @@ def is_map(path: Path, content: Any) -> bool:
     """Whether a mapping at that path is from names to values: `resources` is one in a capacity, elsewhere a list."""
     name = path[-1] if path else ""
     return isinstance(content, dict) and (
-        name in MAPS or "fieldsV1" in path or (name == "resources" and "flavors" in path)
+        (name in MAPS and PODSET not in content) or "fieldsV1" in path or (name == "resources" and "flavors" in path)
     )
 
 
@@ -448,7 +624,8 @@ def test_there_is_a_sample_of_every_kind_and_version() -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
-        ("v1", "Pod"),
+        ("v1", "Service"),
+        ("apps/v1", "Pod"),
         ("batch/v1", "Job"),
         ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
         ("kueue.x-k8s.io/v1beta2", "Node"),
@@ -517,6 +694,11 @@ def test_decoding_leaves_the_manifest_alone(sample: Sample) -> None:
 
 
 SPARSE_META: Final[dict[str, Any]] = {"name": "a", "uid": "", "annotations": {}, "managedFields": []}
+SPARSE_PARAMETERS: Final[dict[str, Any]] = {
+    "resources": {"include": [], "exclude": []},
+    "headroom": [],
+    "guards": {"fallAfter": "0s", "riseAfter": "0s"},
+}
 SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "Node": (
         {"spec": {"taints": [{"key": "a", "effect": "b"}]}},
@@ -587,11 +769,50 @@ SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
             "status": {"effectiveCapacity": {"flavors": [{"name": "a", "resources": {}}]}, "conditions": []},
         },
     ),
-    "NodeInventoryParameters": (
-        {},
-        {"spec": {"resources": {"include": [], "exclude": []}}, "apiVersion": "", "kind": ""},
+    "Pod": (
+        {"spec": {"containers": [{"name": "a"}]}, "status": {"containerStatuses": [{"name": "a"}]}},
+        {
+            "metadata": {"name": "a", "namespace": "", "labels": {}},
+            "spec": {
+                "nodeName": "",
+                "containers": [{"name": "a", "resources": {"requests": {}}, "restartPolicy": ""}],
+                "initContainers": [],
+                "overhead": {},
+                "resources": {"requests": {}},
+            },
+            "status": {
+                "phase": "",
+                "containerStatuses": [{"name": "a", "allocatedResources": {}, "resources": {"requests": {}}}],
+                "initContainerStatuses": [],
+            },
+        },
     ),
-    "CompositeParameters": ({}, {"spec": {"members": []}}),
+    "NodeInventoryParameters": (
+        {"spec": {"excludedConditions": [{"type": "A"}]}},
+        {
+            "spec": SPARSE_PARAMETERS
+            | {
+                "nodeSelector": {"matchLabels": {}, "matchExpressions": []},
+                "requiredResources": [],
+                "excludedConditions": [{"type": "A", "status": "True"}],
+                "readyDelay": "0s",
+                "explicitZeros": [],
+                "cordoned": "Exclude",
+                "reserve": "None",
+            }
+        },
+    ),
+    "ManualCapacity": (
+        {"spec": {"baseline": {"flavors": [{"name": "a", "resources": {"cpu": 1}}]}}},
+        {
+            "spec": SPARSE_PARAMETERS
+            | {"baseline": {"flavors": [{"name": "a", "resources": {"cpu": "1"}}]}, "overrides": []}
+        },
+    ),
+    "CompositeParameters": (
+        {"spec": {"members": [{"name": "a"}], "combine": "Min"}},
+        {"spec": SPARSE_PARAMETERS | {"members": [{"name": "a"}], "combine": "Min", "onMemberNotReady": "Fail"}},
+    ),
 }
 
 
@@ -626,7 +847,7 @@ def structs_in(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
     while pending:
         found = pending.pop()
         if isinstance(found, msgspec.inspect.StructType):
-            yield found.cls
+            yield typing.get_origin(found.cls) or found.cls
             pending += [field.type for field in found.fields]
         elif isinstance(found, msgspec.inspect.UnionType):
             pending += found.types
@@ -634,7 +855,7 @@ def structs_in(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
             pending.append(found.item_type)
 
 
-@pytest.mark.parametrize("kind", [known.type for known in KNOWN_KINDS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [known.type for known in KNOWN_KINDS], ids=str)
 def test_an_object_does_not_change(kind: type[msgspec.Struct]) -> None:
     """Nor any of its parts: a snapshot is computed on while the next one comes in."""
     found = set(structs_in(kind))
@@ -763,11 +984,11 @@ def structs(sample: Sample) -> Iterator[Path]:
 @pytest.mark.parametrize("value", [1, 0.5, "x", None, True, [], {"a": [1]}], ids=str)
 @pytest.mark.parametrize(
     "sample",
-    [sample for sample in SAMPLES if sample is not NODE_INVENTORY_PARAMETERS],
+    [sample for sample in SAMPLES if sample not in OUR_PARAMETERS],
     ids=lambda sample: f"{sample.kind}-{sample.version}",
 )
 def test_a_field_that_is_not_read_is_passed_over(sample: Sample, value: object) -> None:
-    """API objects carry many more fields than the suite uses, and later versions bring others; so do composites."""
+    """API objects carry many more fields than the suite uses, and later versions bring others."""
     for path in structs(sample):
         manifest = sample.manifest()
         at(manifest, path)["unheardOf"] = value
@@ -777,13 +998,16 @@ def test_a_field_that_is_not_read_is_passed_over(sample: Sample, value: object) 
 
 
 @pytest.mark.parametrize(
-    "path",
-    [path for path in structs(NODE_INVENTORY_PARAMETERS) if path[:1] != ("metadata",)],
-    ids=lambda path: ".".join(map(str, path)) or "top",
+    ("sample", "path"),
+    [
+        pytest.param(sample, path, id=f"{sample.kind} {'.'.join(map(str, path))}")
+        for sample in OUR_PARAMETERS
+        for path in structs(sample)
+        if path[:1] == ("spec",)
+    ],
 )
-def test_an_unknown_field_of_our_parameters_is_refused(path: Path) -> None:
+def test_an_unknown_field_of_our_parameters_is_refused(sample: Sample, path: Path) -> None:
     """A typo must not change a capacity: the default would be counted in its place."""
-    sample = NODE_INVENTORY_PARAMETERS
     manifest = sample.manifest()
     at(manifest, path)["inlcude"] = ["cpu"]
     expected = FieldProblem(
@@ -792,7 +1016,7 @@ def test_an_unknown_field_of_our_parameters_is_refused(path: Path) -> None:
     assert outcome(sample, manifest) == outcome_json(sample, manifest) == ("invalid", expected)
 
 
-@pytest.mark.parametrize("sample", [NODE_INVENTORY_PARAMETERS, COMPOSITE_PARAMETERS], ids=lambda sample: sample.kind)
+@pytest.mark.parametrize("sample", OUR_PARAMETERS, ids=lambda sample: sample.kind)
 def test_metadata_of_our_parameters_may_hold_anything(sample: Sample) -> None:
     """It is Kubernetes' own and grows with it: labels, finalizers, owners are not read."""
     manifest = sample.manifest()
@@ -804,7 +1028,7 @@ def test_metadata_of_our_parameters_may_hold_anything(sample: Sample) -> None:
 def test_the_author_of_a_misspelt_field_is_told(sample: Sample) -> None:
     """In the specs that are read whole. Of other objects, and of what the API server fills in, only a part is known."""
     for path in structs(sample):
-        if sample is NODE_INVENTORY_PARAMETERS and path[:1] != ("metadata",):
+        if sample in OUR_PARAMETERS and path[:1] == ("spec",):
             continue  # refused
         manifest = sample.manifest()
         at(manifest, path)["unheardOf"] = {"name": "a"}
@@ -849,6 +1073,7 @@ QUOTA_FIELDS: Final = {
     "status.effectiveQuotas.orchestratorRef.name",
 }
 CONDITION_FIELDS: Final = {"status.conditions[].type", "status.conditions[].status"}
+HEADROOM_FIELDS: Final = {"spec.headroom[].flavor", "spec.headroom[].resource"}
 REQUIRED: Final = {
     "Node": META_FIELDS | CONDITION_FIELDS | {"spec.taints[].key", "spec.taints[].effect"},
     "ClusterQueue": META_FIELDS
@@ -888,8 +1113,43 @@ REQUIRED: Final = {
         "spec.capacityDistribution.subtreeRootQuotaRef.name",
         "status.effectiveCapacity.flavors[].name",
     },
-    "NodeInventoryParameters": META_FIELDS,
-    "CompositeParameters": META_FIELDS | {"spec.members[].name"},
+    "Pod": META_FIELDS
+    | {
+        "spec.containers[].name",
+        "spec.initContainers[].name",
+        "status.containerStatuses[].name",
+        "status.initContainerStatuses[].name",
+    },
+    "NodeInventoryParameters": META_FIELDS
+    | HEADROOM_FIELDS
+    | {
+        "spec",
+        "spec.nodeSelector.matchExpressions[].key",
+        "spec.nodeSelector.matchExpressions[].operator",
+        "spec.requiredResources[].flavor",
+        "spec.requiredResources[].resource",
+        "spec.excludedConditions[].type",
+        "spec.explicitZeros[].flavor",
+        "spec.explicitZeros[].resources",
+    },
+    "ManualCapacity": META_FIELDS
+    | HEADROOM_FIELDS
+    | {
+        "spec",
+        "spec.baseline",
+        "spec.baseline.flavors",
+        "spec.baseline.flavors[].name",
+        "spec.baseline.flavors[].resources",
+        "spec.overrides[].name",
+        "spec.overrides[].begin",
+        "spec.overrides[].end",
+        "spec.overrides[].flavors",
+        "spec.overrides[].flavors[].name",
+        "spec.overrides[].flavors[].resources",
+    },
+    "CompositeParameters": META_FIELDS
+    | HEADROOM_FIELDS
+    | {"spec", "spec.members", "spec.members[].name", "spec.combine"},
 }
 
 
@@ -966,7 +1226,7 @@ def test_a_wrong_type_is_explained(sample: Sample, path: Path, value: object, pr
     [
         ("metadata.annotations", CLUSTER_QUEUE),
         ("metadata.labels", NODE),
-        ("spec.nodeLabels", SAMPLES[5]),
+        ("spec.nodeLabels", RESOURCE_FLAVOR),
     ],
     ids=lambda value: value.kind if isinstance(value, Sample) else value,
 )

@@ -10,8 +10,9 @@ import pytest
 from kueue_dqo.api.core import Node, NodeMeta
 from kueue_dqo.api.kueue import ClusterQueue, Cohort
 from kueue_dqo.api.meta import ObjectMeta, parse_time
+from kueue_dqo.api.problems import FieldProblem
 from kueue_dqo.api.scheme import ObjectInvalid, decode, known_kind
-from kueue_dqo.api.validation import FieldProblem, problems_of
+from kueue_dqo.api.validation import problems_of
 
 QUEUE: Final = "ClusterQueue"
 COHORT: Final = "Cohort"
