@@ -1,0 +1,163 @@
+"""What is being held, as a value and as the text that a message begins with. The text can be read back.
+
+A restarted or newly elected publisher knows nothing but the object, so all that it must not lose is in the text.
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kueue_dqo.api.meta import OUR_GROUP, parse_time
+from kueue_dqo.api.quantity import Quantity
+from providers.guards.amounts import NO_AMOUNTS, Amounts, fall_in_percent, level
+
+ACKNOWLEDGE: Final = f"{OUR_GROUP}/acknowledge"
+"""The annotation by which a person lets a large fall through; its value is the hold's hash."""
+
+_NOTHING: Final = "nothing"
+_HASH_DIGITS: Final = 10
+
+
+class Guard(enum.StrEnum):
+    """What holds."""
+
+    FALL = "fall"
+    """It has not lasted for `guards.fallAfter` yet."""
+    RISE = "rise"
+    """It has not lasted for `guards.riseAfter` yet."""
+    BREAKER = "breaker"
+    """It is a fall of more than `guards.maxFallPercent`, and `guards.breakerGrace` is not over."""
+
+
+class Hold(NamedTuple):
+    """Resources of one flavor that stay published until a time, although something else is observed.
+
+    A flavor has several holds of one guard where its resources changed at different times; a resource is in one only.
+    A resource that is not in `observed`, or not in `published`, is not reported there at all.
+    """
+
+    flavor: str
+    guard: Guard
+    until: datetime.datetime
+    """UTC, a whole second. It does not move while the hold lasts and the guards are the same."""
+    observed: Amounts
+    published: Amounts
+    then: Amounts = NO_AMOUNTS
+    """What is published at the end, if not what is observed: a change in steps is followed in steps."""
+    lately: Amounts = NO_AMOUNTS
+    """What the breaker compares with, where more was published within the last minutes than is now."""
+    provider: str = ""
+    """The CapacityProvider's name; of the breaker only."""
+    hash: str | None = None
+    """What has to be acknowledged; of the breaker only."""
+
+    @property
+    def resources(self) -> list[str]:
+        """The names of what is held, sorted."""
+        return sorted(self.observed.keys() | self.published.keys())
+
+    def __str__(self) -> str:
+        """`holding h100 until 2026-11-30T12:00:00Z: observed 0, published 80 nvidia.com/gpu`."""
+        until = self.until.strftime("%Y-%m-%dT%H:%M:%SZ")
+        text = f"holding {self.flavor} until {until}: {' and '.join(map(self._amounts, self.resources))}"
+        if self.hash is None:
+            return text
+        before = {name: self.lately.get(name, self.published.get(name)) for name in self.resources}
+        percent = max(fall_in_percent(before[name], self.observed.get(name)) for name in self.resources)
+        return (
+            f"{text} (a fall of {percent} %; kubectl annotate capacityproviders.kueue.x-k8s.io {self.provider} "
+            f"{ACKNOWLEDGE}={self.hash} --overwrite publishes it now)"
+        )
+
+    def _amounts(self, resource: str) -> str:
+        parts = [
+            f"observed {self.observed.get(resource, _NOTHING)}",
+            f"published {self.published.get(resource, _NOTHING)}",
+        ]
+        if resource in self.then:
+            parts.append(f"then {self.then[resource]}")
+        if resource in self.lately:
+            parts.append(f"lately {self.lately[resource]}")
+        return f"{', '.join(parts)} {resource}"
+
+
+def hash_of(uid: str, hold: Hold) -> str:
+    """What a person acknowledges: this fall of this object, no later one and no other amount."""
+    covered = [
+        uid,
+        hold.flavor,
+        sorted((name, amount.nanos) for name, amount in hold.published.items()),
+        sorted((name, amount.nanos) for name, amount in hold.observed.items()),
+        hold.until.isoformat(),
+    ]
+    return hashlib.sha256(json.dumps(covered).encode()).hexdigest()[:_HASH_DIGITS]
+
+
+# --- read back from a message --------------------------------------------------------------------------------------
+
+_AMOUNT: Final = rf"(?:{_NOTHING}|[0-9][0-9A-Za-z.+-]{{0,63}})"
+_HELD: Final = (
+    rf"observed (?P<observed>{_AMOUNT}), published (?P<published>{_AMOUNT})"
+    rf"(?:, then (?P<then>{_AMOUNT}))?(?:, lately (?P<lately>{_AMOUNT}))? (?P<resource>[A-Za-z0-9._/-]+)"
+)
+_ONE_HELD: Final = re.compile(_HELD, re.ASCII)
+_ANY_HELD: Final = re.sub(r"\?P<\w+>", "?:", _HELD)
+_HOLD: Final = re.compile(
+    r"(?P<text>holding (?P<flavor>[a-z0-9.-]+) until (?P<until>[0-9-]{10}T[0-9:]{8}Z): "
+    rf"(?P<held>{_ANY_HELD}(?: and {_ANY_HELD})*)"
+    r"(?: \(a fall of [0-9]+ %; kubectl annotate \S+ (?P<provider>[a-z0-9.-]+) "
+    rf"{re.escape(ACKNOWLEDGE)}=(?P<hash>[0-9a-f]{{{_HASH_DIGITS}}}) --overwrite publishes it now\))?)(?:; |\Z)",
+    re.ASCII,
+)
+
+
+def holds_in(message: str) -> tuple[Hold, ...]:
+    """The holds that a message begins with, as `Hold.__str__` wrote them. A text of another kind holds nothing."""
+    return tuple(_holds_in(message))
+
+
+def _holds_in(message: str) -> Iterator[Hold]:
+    position = 0
+    seen: set[tuple[str, str]] = set()
+    while match := _HOLD.match(message, position):
+        try:
+            hold = _hold_of(match)
+        except ValueError:
+            hold = None  # a time or an amount that nobody of us wrote
+        pairs = {(hold.flavor, name) for name in hold.resources} if hold is not None else set()
+        if hold is not None and str(hold) == match["text"] and not pairs & seen:
+            yield hold
+        seen |= pairs
+        position = match.end()
+
+
+def _hold_of(match: re.Match[str]) -> Hold | None:
+    amounts: dict[str, dict[str, Quantity]] = {"observed": {}, "published": {}, "then": {}, "lately": {}}
+    for held in _ONE_HELD.finditer(match["held"]):
+        for kind, by_resource in amounts.items():
+            if held[kind] not in (None, _NOTHING):
+                by_resource[held["resource"]] = Quantity.of(held[kind])
+    observed, published = amounts["observed"], amounts["published"]
+    ways = [level(observed.get(name)) - level(published.get(name)) for name in observed.keys() | published.keys()]
+    if match["hash"] is not None:
+        guard = Guard.BREAKER
+    elif all(way < 0 for way in ways):
+        guard = Guard.FALL
+    elif all(way > 0 for way in ways):
+        guard = Guard.RISE
+    else:
+        return None
+    return Hold(
+        match["flavor"],
+        guard,
+        parse_time(match["until"]),
+        **amounts,
+        provider=match["provider"] or "",
+        hash=match["hash"],
+    )

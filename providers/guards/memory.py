@@ -1,0 +1,109 @@
+"""From what is published and what is observed to what is published next, flavor by flavor."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kueue_dqo.api import dqo
+from kueue_dqo.api.parameters import Guards
+from providers.guards.amounts import NO_AMOUNTS, Amounts, by_flavor
+from providers.guards.flavor_memory import FlavorDecision, FlavorMemory, Subject
+from providers.guards.holds import ACKNOWLEDGE, Hold
+from providers.guards.windows import Clock
+
+
+class Decision(NamedTuple):
+    """What may be published now."""
+
+    capacity: dqo.Capacity
+    """Flavors in the order of the spec, those without resources left out; resources sorted by name."""
+    holds: tuple[Hold, ...]
+    look_again: float | None
+    """Seconds until it is another one although what is observed stays; None: never."""
+    acknowledged: tuple[Hold, ...] = ()
+    """What a person's acknowledgement lets through, before its time."""
+
+
+class GuardMemory:
+    """What was observed and published of one CapacityProvider, as far as its guards need it.
+
+    A new one takes up the holds that `holds_in` reads from the last message, so that a restart prolongs none of them
+    and an acknowledgement stays good. What was published before and is not held is not known any more: the breaker
+    then measures by what is published at the start.
+    """
+
+    def __init__(self, *, resumed: Sequence[Hold] = ()) -> None:
+        self._resumed = tuple(resumed)
+        self._flavors: dict[str, FlavorMemory] = {}
+
+    def decide(  # noqa: PLR0913 - all that a decision depends on, each by its name
+        self,
+        guards: Guards,
+        *,
+        provider: dqo.CapacityProvider,
+        published: dqo.Capacity | None,
+        observed: dqo.Capacity,
+        now: datetime.datetime,
+        monotonic: float,
+    ) -> Decision:
+        """What may be published now; asked again with the same, it says the same.
+
+        Args:
+            guards: of the provider's parameters. A change takes effect at once.
+            provider: its name, its UID, its orchestrated flavors (no others are held or published), and its annotation
+                `kueue-dqo.dev/acknowledge`. Its status is not read.
+            published: what is published. Where that is None, what is observed is published at once.
+            observed: the capacity before any guard.
+            now: UTC.
+            monotonic: seconds of a clock that nobody sets; it decides when a hold is over.
+        """
+        present = by_flavor(observed)
+        if published is None:
+            self._resumed = ()
+            self._flavors = {name: FlavorMemory(present.get(name, NO_AMOUNTS)) for name in provider.flavor_names}
+            return Decision(
+                _capacity((name, present.get(name, NO_AMOUNTS)) for name in provider.flavor_names), (), None
+            )
+        before = by_flavor(published)
+        clock = Clock.of(now, monotonic)
+        self._remember(guards, provider, before, clock)
+        decided: dict[str, FlavorDecision] = {}
+        for name, memory in self._flavors.items():
+            meta = provider.metadata
+            subject = Subject(meta.name, meta.uid, name, meta.annotations.get(ACKNOWLEDGE))
+            decided[name] = memory.decide(
+                guards, subject, before.get(name, NO_AMOUNTS), present.get(name, NO_AMOUNTS), clock
+            )
+        changes = [moment.monotonic - monotonic for each in decided.values() for moment in each.changes]
+        return Decision(
+            _capacity((name, each.amounts) for name, each in decided.items()),
+            tuple(hold for each in decided.values() for hold in each.holds),
+            min(changes, default=None),
+            tuple(each.acknowledged for each in decided.values() if each.acknowledged is not None),
+        )
+
+    def _remember(
+        self, guards: Guards, provider: dqo.CapacityProvider, published: dict[str, Amounts], clock: Clock
+    ) -> None:
+        """One memory for each orchestrated flavor, in the order of the spec."""
+        flavors: dict[str, FlavorMemory] = {}
+        for name in provider.flavor_names:
+            memory = self._flavors.get(name)
+            if memory is None:
+                amounts = published.get(name, NO_AMOUNTS)
+                memory = FlavorMemory(amounts)
+                for hold in self._resumed:
+                    if hold.flavor == name:
+                        memory.resume(hold, guards, provider.metadata.uid, amounts, clock)
+            flavors[name] = memory
+        self._resumed = ()
+        self._flavors = flavors
+
+
+def _capacity(flavors: Iterable[tuple[str, Amounts]]) -> dqo.Capacity:
+    """The API wants a resource of each flavor that is listed."""
+    return dqo.Capacity(
+        tuple(dqo.FlavorCapacity(name, dict(sorted(amounts.items()))) for name, amounts in flavors if amounts)
+    )
