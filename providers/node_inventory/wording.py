@@ -1,0 +1,98 @@
+"""What a person is told of the nodes: one line of the status, and Events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kueue_dqo.api.parameters import Cordoned, NodeInventoryParametersSpec
+from kueue_dqo.api.wording import counted, some
+from kueue_dqo.provider import Notice
+from providers.node_inventory.counting import FlavorCount, Sum
+from providers.node_inventory.exclusion import Exclusion
+
+NODES_EXCLUDED: Final = "NodesExcluded"
+_COMMON: Final = ("cpu", "memory")
+_EXPECTED: Final = frozenset({Exclusion.DELETING, Exclusion.CORDONED, Exclusion.READY_DELAY})
+"""What somebody wants, or what passes by itself."""
+
+
+def summary_of(counts: Mapping[str, FlavorCount]) -> str:
+    """One line, such as `h100: 10 nodes, 80 nvidia.com/gpu; excluded: NotReady=1, Cordoned=2`."""
+    parts = [
+        ", ".join([f"{name}: {counted(count.nodes, 'node')}", *_shown(count.total)]) for name, count in counts.items()
+    ]
+    excluded = _excluded(counts.values())
+    if excluded:
+        parts.append("excluded: " + ", ".join(f"{reason}={len(names)}" for reason, names in excluded.items()))
+    on_cordoned = _shown(_together(count.on_cordoned for count in counts.values()))
+    if on_cordoned:
+        parts.append(f"still allocated on cordoned nodes: {', '.join(on_cordoned)}")
+    reserve = _shown(_together(count.reserve for count in counts.values()), everything=True)
+    if reserve:
+        parts.append(f"reserved for pods that Kueue does not manage: {', '.join(reserve)}")
+    return "; ".join(parts)
+
+
+def notices_of(counts: Mapping[str, FlavorCount], parameters: NodeInventoryParametersSpec) -> Iterator[Notice]:
+    """One for each reason why nodes do not count."""
+    for reason, names in _excluded(counts.values()).items():
+        verb = "does" if len(names) == 1 else "do"
+        yield Notice(
+            NODES_EXCLUDED,
+            f"{counted(len(names), 'node')} {verb} not count, {reason}: {some(names)}; "
+            f"{_way_out(reason, names[0], parameters)}",
+            is_warning=reason not in _EXPECTED,
+        )
+
+
+def _way_out(  # noqa: PLR0911 - one for each reason
+    reason: Exclusion, node: str, parameters: NodeInventoryParametersSpec
+) -> str:
+    match reason:
+        case Exclusion.DELETING:
+            return "a node that is being deleted does not come back; a new one counts"
+        case Exclusion.NOT_READY:
+            return f"kubectl describe node {node} shows what its kubelet last said"
+        case Exclusion.CORDONED if parameters.cordoned is Cordoned.COUNT_ALLOCATED:
+            return f"what pods of Kueue hold there counts until they end; kubectl uncordon {node} makes it count again"
+        case Exclusion.CORDONED:
+            return f"kubectl uncordon {node} makes it count again"
+        case Exclusion.UNTOLERATED_TAINT:
+            return (
+                f"kubectl describe node {node} shows its taints: remove them, or add them to the ResourceFlavor as "
+                "tolerations or nodeTaints"
+            )
+        case Exclusion.MISSING_REQUIRED_RESOURCE:
+            required = some(dict.fromkeys(each.resource for each in parameters.required_resources))
+            return f"status.allocatable lacks what requiredResources demands ({required}): look at the device plugin"
+        case Exclusion.EXCLUDED_CONDITION:
+            excluded = some(f"{each.type}={each.status}" for each in parameters.excluded_conditions)
+            return f"it has a condition of excludedConditions ({excluded}): kubectl describe node {node} says why"
+        case Exclusion.READY_DELAY:
+            return f"it counts once it has been Ready for {parameters.ready_delay}"
+
+
+def _excluded(counts: Iterable[FlavorCount]) -> dict[Exclusion, list[str]]:
+    """The names of the nodes by reason, both in their order."""
+    found: dict[Exclusion, list[str]] = {}
+    for count in counts:
+        for reason, names in count.excluded.items():
+            found.setdefault(reason, []).extend(names)
+    return {reason: sorted(found[reason]) for reason in Exclusion if reason in found}
+
+
+def _together(sums: Iterable[Sum]) -> Sum:
+    total = Sum()
+    for each in sums:
+        total.add_all(each)
+    return total
+
+
+def _shown(total: Sum, *, everything: bool = False) -> list[str]:
+    """Extended resources tell a pool of devices best, cpu and memory all others; `everything` shows both."""
+    extended = [resource for resource, nanos in sorted(total.nanos.items()) if "/" in resource and nanos]
+    common = [resource for resource in _COMMON if resource in total.nanos]
+    shown = [*common, *extended] if everything else extended or common
+    quantities = total.quantities()
+    return [f"{quantities[resource]} {resource}" for resource in shown]
