@@ -1,0 +1,1 @@
+"""The minimum, maximum or sum of other CapacityProviders."""

@@ -1,0 +1,181 @@
+"""From what other CapacityProviders report to the capacity of a composite. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kueue_dqo.api import dqo
+from kueue_dqo.api.meta import find_condition
+from kueue_dqo.api.parameters import (
+    COMPOSITE_PARAMETERS,
+    Combine,
+    CompositeParametersSpec,
+    OnMemberNotReady,
+    ResourceSelection,
+)
+from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity, common_format
+from kueue_dqo.api.readiness import why_not_ready
+from kueue_dqo.api.resources import FlavorResource
+from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice, Observation, Request, SourceUnavailable
+from providers.amounts import capacity_of, summary_of
+from providers.composite.rings import ring_of
+
+MEMBERS_SKIPPED: Final = "MembersSkipped"
+"""The reason of the Event about members that a composite does without."""
+LONGEST_CAUSE: Final = 300
+"""Characters of what is said about one member: composites of composites hand on each other's messages."""
+
+
+class _Unready(NamedTuple):
+    """A member whose capacity may not be used."""
+
+    name: str
+    reason: str
+    """In one word; it stays the same while the words of the member's message change."""
+    why: str
+
+
+class _Reported(NamedTuple):
+    """What one member says of one pair."""
+
+    member: str
+    quantity: Quantity
+
+
+def observe(request: Request[CompositeParametersSpec]) -> Observation:
+    """Each pair that a usable member reports, combined over the members that report it.
+
+    Raises:
+        Misconfigured: no members, one that is missing or listed twice, or a ring of composites. It comes first: what
+            members report does not matter then.
+        SourceUnavailable: a member is not ready and may not be skipped, or none is ready.
+        InvalidCapacity: a member reports a negative amount, or the sum is above the largest quantity.
+    """
+    spec, flavors = request.parameters, request.provider.flavor_names
+    misconfigured = [*_misconfigured(request)]
+    if misconfigured:
+        raise Misconfigured(f"{_parameters_name(request)}: {'; '.join(misconfigured)}")
+    members = [request.providers[member.name] for member in spec.members]
+    unready = [each for each in map(_unready, members) if each is not None]
+    left_out = {each.name for each in unready}
+    usable = [member for member in members if member.metadata.name not in left_out]
+    if unready and (spec.on_member_not_ready is OnMemberNotReady.FAIL or not usable):
+        raise SourceUnavailable(_why_unavailable(request, unready))
+    reported = _reported(usable, flavors, spec.resources)
+    _refuse_negative(reported)
+    amounts = {pair: _combined(spec.combine, pair, found) for pair, found in reported.items()}
+    capacity = capacity_of(flavors, amounts)
+    names = ", ".join(member.metadata.name for member in usable)
+    summary = f"{spec.combine.lower()} of {names}: {summary_of(flavors, capacity)}"
+    if not unready:
+        return Observation(capacity, summary)
+    skipped = ", ".join(f"{each.name} ({each.reason})" for each in unready)
+    return Observation(
+        capacity,
+        f"{summary}; skipped: {skipped}",
+        notices=(Notice(MEMBERS_SKIPPED, f"{spec.combine} without {skipped}, whose capacity may not be used now"),),
+    )
+
+
+def _parameters_name(request: Request[CompositeParametersSpec]) -> str:
+    ref = request.provider.spec.parameters
+    return f"{COMPOSITE_PARAMETERS} {ref.name}" if ref is not None else COMPOSITE_PARAMETERS
+
+
+def _misconfigured(request: Request[CompositeParametersSpec]) -> Iterator[str]:
+    members = request.parameters.members
+    if not members:
+        yield "spec.members: is empty: name at least one CapacityProvider"
+    seen: set[str] = set()
+    for index, member in enumerate(members):
+        place = f"spec.members[{index}].name"
+        if member.name in seen:
+            yield f"{place}: {member.name} is listed more than once: keep one of them"
+        elif member.name not in request.providers:
+            yield f"{place}: CapacityProvider {member.name} does not exist: create it, or take it out of spec.members"
+        seen.add(member.name)
+    name = request.provider.metadata.name
+    graph = {
+        peer.provider.metadata.name: _names(peer.parameters) for peer in request.peers if peer.parameters is not None
+    }
+    ring = ring_of(name, {**graph, name: _names(request.parameters)})
+    if ring is not None:
+        yield f"spec.members: {' → '.join(ring)} is a ring, in which no capacity ever comes about: take a member out"
+
+
+def _names(parameters: CompositeParametersSpec) -> tuple[str, ...]:
+    return tuple(member.name for member in parameters.members)
+
+
+def _unready(member: dqo.CapacityProvider) -> _Unready | None:
+    name = member.metadata.name
+    if member.metadata.deletion_timestamp is not None:
+        since = member.metadata.deletion_timestamp
+        return _Unready(name, "Deleting", f"CapacityProvider {name} is being deleted since {since}")
+    why = why_not_ready(member)
+    if why is None:
+        return None
+    condition = find_condition(member.status.conditions, dqo.CAPACITY_SYNCHRONIZED)
+    reason = "NotReported"
+    if condition is not None:
+        reason = "Stale" if condition.status == "True" else condition.reason or "NotReady"
+    return _Unready(name, reason, why if len(why) <= LONGEST_CAUSE else f"{why[:LONGEST_CAUSE]}…")
+
+
+def _why_unavailable(request: Request[CompositeParametersSpec], unready: Sequence[_Unready]) -> str:
+    why = "; ".join(each.why for each in unready)
+    if len(unready) == len(request.parameters.members):
+        return f"no member is ready: {why}"
+    skip = f"onMemberNotReady: {OnMemberNotReady.SKIP} in {_parameters_name(request)} would do without"
+    return f"{why}; {skip} {'it' if len(unready) == 1 else 'them'}"
+
+
+def _reported(
+    members: Iterable[dqo.CapacityProvider], flavors: Iterable[str], selection: ResourceSelection
+) -> dict[FlavorResource, list[_Reported]]:
+    """What members report of the flavors, as far as they orchestrate them; nothing that is not published anyway."""
+    mine = set(flavors)
+    reported: dict[FlavorResource, list[_Reported]] = {}
+    for member in members:
+        both = mine.intersection(member.flavor_names)
+        for flavor in member.status.capacity.flavors if member.status.capacity is not None else ():
+            if flavor.name not in both:
+                continue
+            for resource, quantity in flavor.resources.items():
+                if selection.selects(resource):
+                    found = _Reported(member.metadata.name, quantity)
+                    reported.setdefault(FlavorResource(flavor.name, resource), []).append(found)
+    return reported
+
+
+def _refuse_negative(reported: dict[FlavorResource, list[_Reported]]) -> None:
+    negative = [
+        f"CapacityProvider {each.member} reports a negative capacity of {each.quantity} for {pair}: "
+        "its controller has to report 0 or more"
+        for pair, found in sorted(reported.items())
+        for each in found
+        if each.quantity.nanos < 0
+    ]
+    if negative:
+        raise InvalidCapacity("; ".join(negative))
+
+
+def _combined(combine: Combine, pair: FlavorResource, reported: Sequence[_Reported]) -> Quantity:
+    """Written as the members write it: as the first of those that have the least or most, or as sums are."""
+    quantities = [each.quantity for each in reported]
+    match combine:
+        case Combine.MIN:
+            return min(quantities)
+        case Combine.MAX:
+            return max(quantities)
+        case Combine.SUM:
+            total = Quantity(
+                sum(each.nanos for each in quantities), common_format({each.format for each in quantities})
+            )
+            if total.nanos > LARGEST_UNITS * NANOS:
+                raise InvalidCapacity(
+                    f"{', '.join(each.member for each in reported)} have {total} of {pair} together, more than the "
+                    f"largest quantity that Kueue holds ({LARGEST_UNITS}): combine by Max, or lower what they report"
+                )
+            return total

@@ -1,0 +1,1 @@
+"""Numbers that a person wrote, with overrides that begin and end."""

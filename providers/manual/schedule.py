@@ -1,0 +1,73 @@
+"""When an override holds: its times, its time zone and its rule, checked. Pure, but for the files of time zones."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import zoneinfo
+from typing import Final
+
+from kueue_dqo.api.meta import parse_time
+from kueue_dqo.api.parameters import ManualOverride
+from providers.manual.recurrence import LAST_YEAR, Occurrence, Recurrence, recurrence_of
+from providers.manual.rules import RuleError, parse_rule
+
+FIRST_YEAR: Final = 1970
+
+# As the IANA database names them. A directory of zones has other files too: of leap seconds, of the machine's own zone.
+_ZONE: Final = re.compile(r"[A-Z][A-Za-z0-9_+-]*(?:/[A-Z][A-Za-z0-9_+-]*)*", re.ASCII)
+_SHOWN_TEXT: Final = 60
+
+
+class ScheduleError(ValueError):
+    """A field of an override is wrong; the message shows the value and the way out."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
+        self.field = field
+
+
+def schedule_of(override: ManualOverride) -> Occurrence | Recurrence:
+    """When the override holds.
+
+    Raises:
+        ScheduleError: its times, its time zone or its rule make no sense.
+    """
+    begin, end = _time("begin", override.begin), _time("end", override.end)
+    if end <= begin:
+        raise ScheduleError("end", f"{override.end} is no later than begin, {override.begin}: let it end after that")
+    zone = _zone(override.time_zone)
+    once = Occurrence(begin, end)
+    if override.recurrence is None:
+        return once
+    try:
+        return recurrence_of(once, parse_rule(override.recurrence), zone)
+    except RuleError as error:
+        raise ScheduleError("recurrence", str(error)) from None
+
+
+def _time(field: str, text: str) -> datetime.datetime:
+    shown = repr(text[:_SHOWN_TEXT])
+    try:
+        time = parse_time(text)
+    except ValueError:
+        raise ScheduleError(
+            field, f"{shown} is no time with its offset: write it as 2026-12-01T22:00:00+01:00, or with Z for UTC"
+        ) from None
+    if not FIRST_YEAR < time.year < LAST_YEAR:  # a day of either year may lie in another one in UTC
+        raise ScheduleError(field, f"{shown} is not in the years {FIRST_YEAR + 1} to {LAST_YEAR - 1}")
+    if time.microsecond:
+        raise ScheduleError(field, f"{shown} has a fraction of a second: write whole seconds")
+    return time.astimezone(datetime.UTC)
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        if _ZONE.fullmatch(name):
+            return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):  # no such file, a directory, no zone in it
+        pass
+    raise ScheduleError(
+        "timeZone",
+        f"{name[:_SHOWN_TEXT]!r} is no time zone: write a name of the IANA database, such as Europe/Berlin, or UTC",
+    )
