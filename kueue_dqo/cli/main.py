@@ -22,6 +22,7 @@ _COMMANDS: Final = {
         "kueue_dqo.cli.orchestrator:orchestrator",
         "Run the daemon that keeps quotas at the capacity that is there.",
     ),
+    "provider": ("kueue_dqo.cli.provider:provider", "Run a daemon that publishes the capacity of one kind of source."),
 }
 """Name → (where the command is, what it is for). The code of a command is imported when it is called."""
 

@@ -1,0 +1,183 @@
+"""What `dqo orchestrator` and `dqo provider` have in common: the options of a daemon, and how it is run."""
+
+from __future__ import annotations
+
+import math
+import socket
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, TypedDict, TypeVar
+
+import click
+
+from kueue_dqo.cli.errors import CommandError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONTEXT_SETTINGS: Final = {"auto_envvar_prefix": "DQO"}
+"""Of a daemon's command: each option can be given by an environment variable as well."""
+_NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_DEFAULT_NAMESPACE: Final = "kueue-dqo-system"
+_LEAST: Final = 0.01
+
+
+class DaemonArguments(TypedDict):
+    """What the options of `daemon_options` give a command."""
+
+    namespace: str | None
+    lease_name: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+    leader_elect: bool
+    identity: str | None
+    listen: tuple[str, int]
+    kubeconfig: str | None
+    context: str | None
+    log_level: str
+    log_format: str
+    grace: float
+
+
+class Address(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """`HOST:PORT`."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the last port
+            self.fail(f"{value!r} is no address: write HOST:PORT, such as 0.0.0.0:8080 or [::]:8080", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Number(click.FloatRange):
+    """A number within bounds, which rules out infinity; and NaN, which no comparison does."""
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(min=low, max=high)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        if 0 < number < _LEAST:
+            self.fail(f"{value!r} is too little: {_LEAST:g} is the least above 0", param, ctx)
+        return number
+
+
+def option(*names: str, **settings: Any) -> Callable[[F], F]:
+    """An option with its environment variable in the help."""
+    return click.option(*names, show_envvar=True, show_default=True, **settings)
+
+
+def daemon_options(lease_name: str) -> Callable[[F], F]:
+    """The options of a daemon whose replicas elect their leader by that Lease, unless they are told another one."""
+    options = (
+        option("--namespace", help=f"Where the Leases are. [default: the pod's own, else {_DEFAULT_NAMESPACE}]"),
+        option("--lease-name", default=lease_name, help="The Lease that replicas elect their leader by."),
+        option(
+            "--lease-duration", type=Number(1, 3600), default=15.0, help="Seconds after which a silent leader has lost."
+        ),
+        option(
+            "--renew-deadline",
+            type=Number(0.5, 3600),
+            default=10.0,
+            help="Seconds after which a leader that cannot renew gives up.",
+        ),
+        option("--retry-period", type=Number(0.1, 3600), default=2.0, help="Seconds between two tries."),
+        option("--leader-elect/--no-leader-elect", default=True, help="Whether to write only as the elected leader."),
+        option("--identity", help="This replica in the election; a random part is added. [default: the host name]"),
+        option(
+            "--listen", type=Address(), default="0.0.0.0:8080", help="Where /healthz, /readyz and /metrics are served."
+        ),
+        option(
+            "--kubeconfig",
+            help="A kubeconfig file. [default: the pod's service account, else KUBECONFIG, else ~/.kube/config]",
+        ),
+        option("--context", help="A context of the kubeconfig. [default: its current one]"),
+        option(
+            "--log-level",
+            type=click.Choice(["debug", "info", "warning", "error"]),
+            default="info",
+            help="The least important logs.",
+        ),
+        option(
+            "--log-format",
+            type=click.Choice(["json", "console"]),
+            default="json",
+            help="Logs for machines or for people.",
+        ),
+        option("--grace", type=Number(1, 3600), default=20.0, help="Seconds to finish after SIGTERM."),
+    )
+
+    def decorate(function: F) -> F:
+        for each in reversed(options):
+            function = each(function)
+        return function
+
+    return decorate
+
+
+def process_settings(arguments: DaemonArguments) -> dict[str, Any]:
+    """The fields of ProcessOptions. Raises click.UsageError where the times of the election do not go together."""
+    lease_duration, renew_deadline = arguments["lease_duration"], arguments["renew_deadline"]
+    if not 0 < arguments["retry_period"] < renew_deadline < lease_duration:
+        msg = (
+            f"--retry-period {arguments['retry_period']:g}, --renew-deadline {renew_deadline:g} and --lease-duration "
+            f"{lease_duration:g} have to be each longer than the one before"
+        )
+        raise click.UsageError(msg)
+    if arguments["leader_elect"] and lease_duration - renew_deadline < 1:
+        msg = (
+            f"--renew-deadline {renew_deadline:g} is too close to --lease-duration {lease_duration:g}: what a leader "
+            "sends in its last moment needs 1 second at least to be over before the next one begins"
+        )
+        raise click.UsageError(msg)
+    host, port = arguments["listen"]
+    same = ("lease_name", "lease_duration", "renew_deadline", "retry_period", "leader_elect", "kubeconfig", "context")
+    values: dict[str, Any] = {**arguments}
+    return {
+        "namespace": arguments["namespace"] or _own_namespace(),
+        # A restarted process is another one: what its predecessor has sent may still be under way.
+        "identity": f"{arguments['identity'] or socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+        "host": host,
+        "port": port,
+        **{name: values[name] for name in same},
+    }
+
+
+def run_daemon(arguments: DaemonArguments, run: Callable[[], Awaitable[None]]) -> int:
+    """Runs it until a signal. Returns the exit code; raises CommandError for what a user can put right."""
+    import asyncio
+
+    from kueue_dqo.runtime.daemon import run_until_signalled
+    from kueue_dqo.runtime.errors import ConfigurationError
+    from kueue_dqo.runtime.logs import configure_logs
+    from kueue_dqo.runtime.process import CannotListen
+
+    configure_logs(level=arguments["log_level"], form="console" if arguments["log_format"] == "console" else "json")
+    failed: list[str] = []
+
+    async def main() -> None:
+        try:
+            await run()
+        except ConfigurationError as error:
+            failed.append(str(error))
+        except CannotListen as error:
+            failed.append(f"{error}; choose another address with --listen")
+
+    code = asyncio.run(run_until_signalled(main, grace=arguments["grace"]))
+    if failed:
+        raise CommandError(failed[0])
+    return code
+
+
+def _own_namespace() -> str:
+    try:
+        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or _DEFAULT_NAMESPACE
+    except FileNotFoundError:
+        return _DEFAULT_NAMESPACE

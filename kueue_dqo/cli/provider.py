@@ -1,0 +1,149 @@
+"""`dqo provider`: the daemons that publish capacity, ours and third parties'. Each is known by an entry point."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Unpack
+
+import click
+
+from kueue_dqo.api.durations import Duration, DurationError
+from kueue_dqo.cli.daemon_options import (
+    CONTEXT_SETTINGS,
+    DaemonArguments,
+    daemon_options,
+    option,
+    process_settings,
+    run_daemon,
+)
+from kueue_dqo.cli.errors import CommandError
+from kueue_dqo.provider import ENTRY_POINTS, CapacityController
+
+
+class _Duration(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """A duration of at least one second."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
+        if isinstance(value, Duration):
+            return value
+        try:
+            duration = Duration.of(value)
+        except DurationError as error:
+            self.fail(str(error), param, ctx)
+        if not duration:
+            self.fail(f"{value!r} is too short: 1s is the least", param, ctx)
+        return duration
+
+
+class _Providers(click.Group):
+    """A group whose commands are the entry points that are installed. None is imported before it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted({each.name for each in entry_points(group=ENTRY_POINTS)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _command(cmd_name) if cmd_name in self.list_commands(ctx) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the names, each with where it comes from."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, f"From {' and '.join(map(_origin, _found(name)))}.") for name in self.list_commands(ctx)]
+            )
+
+
+@click.group(cls=_Providers)
+def provider() -> None:
+    """Run a daemon that publishes the capacity of one kind of source.
+
+    It keeps the status of each CapacityProvider whose spec.controllerName is its own. The commands are those of the
+    packages that are installed.
+    """
+
+
+def _command(name: str) -> click.Command:
+    """The daemon of that name. All have the same options."""
+
+    @click.command(
+        name,
+        context_settings=CONTEXT_SETTINGS,
+        help=f"Run the provider {name}: the statuses of its CapacityProviders say what its source observes.\n\n"
+        "Several replicas may run; one of them, the leader, asks the source and writes. It ends on SIGTERM.",
+    )
+    @option(
+        "--only",
+        metavar="NAME",
+        multiple=True,
+        help="Serve this CapacityProvider alone; may be repeated. Such a daemon needs a --lease-name of its own. "
+        "[default: all of the controller's]",
+    )
+    @option(
+        "--interval",
+        type=_Duration(),
+        default="5m",
+        help="After what time the source is asked anew where nothing has changed; up to a tenth more or less.",
+    )
+    @option("--observe-timeout", type=_Duration(), default="60s", help="How long the source may take for an answer.")
+    @option(
+        "--concurrency",
+        type=click.IntRange(min=1, max=64),
+        default=4,
+        help="CapacityProviders that the source is asked about at the same time.",
+    )
+    @daemon_options(f"kueue-dqo-{name}")
+    def command(
+        only: tuple[str, ...],
+        interval: Duration,
+        observe_timeout: Duration,
+        concurrency: int,
+        **daemon: Unpack[DaemonArguments],
+    ) -> int:
+        from providers.daemon import Options, run
+
+        controller = _loaded(name)
+        options = Options(
+            name=name,
+            only=frozenset(only),
+            interval=float(interval.seconds),
+            observe_timeout=float(observe_timeout.seconds),
+            concurrency=concurrency,
+            **process_settings(daemon),
+        )
+        return run_daemon(daemon, lambda: run(options, controller))
+
+    return command
+
+
+def _loaded(name: str) -> CapacityController[Any]:
+    """What the entry point of that name leads to. Raises CommandError."""
+    found = _found(name)
+    if len(found) > 1:
+        raise CommandError(
+            f"provider {name!r} is given by {' and by '.join(map(_origin, found))}: uninstall all but one of them"
+        )
+    (entry,) = found
+    try:
+        controller = entry.load()
+    except Exception as error:
+        raise CommandError(
+            f"provider {name!r} cannot be loaded: {entry.value} of {_origin(entry)}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(controller, CapacityController):
+        raise CommandError(
+            f"provider {name!r} cannot be run: {entry.value} of {_origin(entry)} is a {type(controller).__name__}, not "
+            "a kueue_dqo.provider.CapacityController"
+        )
+    return controller
+
+
+def _found(name: str) -> list[EntryPoint]:
+    """Its entry points; a distribution that is on the path twice counts once."""
+    found = {(_origin(each), each.value): each for each in entry_points(group=ENTRY_POINTS, name=name)}
+    return [found[key] for key in sorted(found)]
+
+
+def _origin(entry: EntryPoint) -> str:
+    return f"the distribution {entry.dist.name}" if entry.dist is not None else "an unknown distribution"

@@ -1,0 +1,260 @@
+"""The statuses that our daemons would write first, from objects alone: for a plan. Pure.
+
+Parameters, observation and settlement are those of the daemons. No guard holds anything back: guards compare with what
+is published, and that is nothing yet.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from kueue_dqo.api import dqo
+from kueue_dqo.api.core import Node, Pod
+from kueue_dqo.api.kueue import ResourceFlavor
+from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey
+from kueue_dqo.api.parameters import (
+    COMPOSITE_CONTROLLER,
+    COMPOSITE_PARAMETERS,
+    MANUAL_CAPACITY,
+    MANUAL_CONTROLLER,
+    NODE_INVENTORY_CONTROLLER,
+    NODE_INVENTORY_PARAMETERS,
+    CommonParameters,
+    CompositeParametersSpec,
+    ManualCapacitySpec,
+    NodeInventoryParametersSpec,
+    ParametersObject,
+)
+from kueue_dqo.api.wording import message_of
+from kueue_dqo.provider import CapacityError, Misconfigured, Observation, Peer, Request, WithoutParameters
+from providers.composite import compute as composite
+from providers.manual import compute as manual
+from providers.node_inventory import compute as node_inventory
+from providers.node_inventory.pods import NodePods, PodIndex, use_of
+from providers.pipeline import check_flavors, message_of_status, settle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objects:
+    """What our providers read, by name."""
+
+    providers: Mapping[str, dqo.CapacityProvider]
+    """Of whatever controller, with a generation."""
+    parameters: Mapping[str, Mapping[str, ParametersObject[Any]]] = field(default_factory=dict)
+    """By kind, then by name."""
+    unusable: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """Parameters that are there and cannot be used, and why."""
+    flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict)
+    nodes: Collection[Node] = ()
+    pods: Collection[Pod] = ()
+    declared: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    """The resources that some queue has a quota for, by flavor."""
+
+
+class _Cluster(NamedTuple):
+    """What the node inventory counts."""
+
+    nodes: Collection[Node]
+    declared: Mapping[str, AbstractSet[str]]
+    pods: Mapping[str, NodePods]
+
+
+class _Controller(NamedTuple):
+    """What a daemon knows of its controller, less input and output."""
+
+    kind: str
+    """Of the parameters."""
+    spec: type[CommonParameters]
+    without_parameters: WithoutParameters
+    observe: Callable[[Request[Any], _Cluster], Observation]
+
+
+CONTROLLERS: Final = {
+    NODE_INVENTORY_CONTROLLER: _Controller(
+        NODE_INVENTORY_PARAMETERS,
+        NodeInventoryParametersSpec,
+        WithoutParameters.DEFAULTS,
+        lambda request, cluster: node_inventory.observe(request, cluster.nodes, cluster.declared, cluster.pods),
+    ),
+    MANUAL_CONTROLLER: _Controller(
+        MANUAL_CAPACITY,
+        ManualCapacitySpec,
+        WithoutParameters.BY_HAND,
+        lambda request, _: manual.observe(request),
+    ),
+    COMPOSITE_CONTROLLER: _Controller(
+        COMPOSITE_PARAMETERS,
+        CompositeParametersSpec,
+        WithoutParameters.MISCONFIGURED,
+        lambda request, _: composite.observe(request),
+    ),
+}
+"""Our controllers, by the name that a CapacityProvider gives."""
+PARAMETERS_KINDS: Final = tuple(each.kind for each in CONTROLLERS.values())
+"""The kinds of their parameters."""
+
+
+def first_statuses(objects: Objects, now: datetime.datetime) -> dict[str, dqo.CapacityProvider]:
+    """Every CapacityProvider of ours that has no status, with the one that its daemon would write at that time (UTC).
+
+    Not those that are being deleted, nor those whose status is written by hand. A composite is computed after its
+    members; one of these that has a status is taken as it stands.
+    """
+    ours = _ours(objects)
+    cluster = _Cluster(
+        objects.nodes, objects.declared, _pods_by_node(objects.pods) if depending_on_pods(objects) else {}
+    )
+    providers = dict(objects.providers)
+    computed: dict[str, dqo.CapacityProvider] = {}
+    for name in _members_first(ours):
+        provider, controller, parameters = ours[name]
+        request = Request(
+            provider=provider,
+            parameters=parameters,
+            flavors=objects.flavors,
+            peers=_peers(name, ours),
+            providers=providers,
+            now=now,
+        )
+        status = _first_status(request, controller, cluster)
+        computed[name] = providers[name] = msgspec.structs.replace(provider, status=status)
+    return computed
+
+
+def depending_on_time(objects: Objects) -> list[str]:
+    """The names of those that are computed, and at another time perhaps otherwise from the same objects."""
+    return sorted(
+        name
+        for name, each in _ours(objects).items()
+        if each.is_computed
+        and (
+            (isinstance(each.parameters, ManualCapacitySpec) and each.parameters.overrides)
+            or (isinstance(each.parameters, NodeInventoryParametersSpec) and each.parameters.ready_delay)
+        )
+    )
+
+
+def depending_on_pods(objects: Objects) -> list[str]:
+    """The names of those that are computed, and whose parameters have pods counted."""
+    return sorted(
+        name
+        for name, each in _ours(objects).items()
+        if each.is_computed and isinstance(each.parameters, NodeInventoryParametersSpec) and each.parameters.needs_pods
+    )
+
+
+class _Ours(NamedTuple):
+    """A CapacityProvider that is a controller's of ours to keep."""
+
+    provider: dqo.CapacityProvider
+    controller: _Controller
+    parameters: CommonParameters | Misconfigured
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether its daemon has yet to write its first status."""
+        return not self.provider.has_status and self.provider.metadata.deletion_timestamp is None
+
+
+def _ours(objects: Objects) -> dict[str, _Ours]:
+    """By name, in the order of the names."""
+    found: dict[str, _Ours] = {}
+    for name, provider in sorted(objects.providers.items()):
+        controller = CONTROLLERS.get(provider.spec.controller_name)
+        if controller is None:
+            continue
+        is_by_hand = provider.spec.parameters is None and controller.without_parameters is WithoutParameters.BY_HAND
+        if not is_by_hand:
+            found[name] = _Ours(provider, controller, _parameters_of(provider, controller, objects))
+    return found
+
+
+def _parameters_of(
+    provider: dqo.CapacityProvider, controller: _Controller, objects: Objects
+) -> CommonParameters | Misconfigured:
+    reference, kind = provider.spec.parameters, controller.kind
+    if reference is None and controller.without_parameters is WithoutParameters.DEFAULTS:
+        return controller.spec()
+    if reference is None:
+        return Misconfigured(
+            f"spec.parameters is missing: {provider.spec.controller_name} needs them; name an object of apiGroup "
+            f"{OUR_GROUP!r} and kind {kind!r} there"
+        )
+    if (reference.api_group, reference.kind) != (OUR_GROUP, kind):
+        return Misconfigured(
+            f"spec.parameters names kind {reference.kind!r} of apiGroup {reference.api_group!r}, but the controller "
+            f"reads kind {kind!r} of apiGroup {OUR_GROUP!r}: correct it"
+        )
+    problem = objects.unusable.get(ObjectKey(kind, reference.name))
+    if problem is not None:
+        return Misconfigured(f"{kind}/{reference.name} cannot be used: {problem}")
+    found = objects.parameters.get(kind, {}).get(reference.name)
+    if found is None:
+        return Misconfigured(
+            f"spec.parameters names {kind} {reference.name!r}, which does not exist: create it, or correct the name"
+        )
+    spec: CommonParameters = found.spec
+    return spec
+
+
+def _members_first(ours: Mapping[str, _Ours]) -> list[str]:
+    """Those that are to be computed: each behind the members that it takes its capacity from, a ring in any order."""
+    done: dict[str, None] = {}
+    begun: set[str] = set()
+    waiting = [name for name, each in ours.items() if each.is_computed][::-1]
+    while waiting:
+        name = waiting[-1]
+        if name in begun:
+            done.setdefault(waiting.pop())
+            continue
+        begun.add(name)
+        spec = ours[name].parameters
+        members = [member.name for member in spec.members] if isinstance(spec, CompositeParametersSpec) else []
+        waiting += [member for member in members if member in ours and ours[member].is_computed and member not in begun]
+    return list(done)
+
+
+def _peers(name: str, ours: Mapping[str, _Ours]) -> tuple[Peer[Any], ...]:
+    return tuple(
+        Peer(each.provider, each.parameters if isinstance(each.parameters, CommonParameters) else None)
+        for other, each in ours.items()
+        if other != name and each.controller is ours[name].controller
+    )
+
+
+def _pods_by_node(pods: Iterable[Pod]) -> Mapping[str, NodePods]:
+    index = PodIndex()
+    for pod in pods:
+        index.change(None, use_of(pod))
+    return index.nodes
+
+
+def _first_status(request: Request[Any], controller: _Controller, cluster: _Cluster) -> dqo.CapacityProviderStatus:
+    provider, parameters = request.provider, request.parameters
+    capacity: dqo.Capacity | None = None
+    try:
+        if isinstance(parameters, Misconfigured):
+            raise parameters
+        check_flavors(provider, request.flavors)
+        observation = controller.observe(request, cluster)
+        settled = settle(provider, parameters, observation.capacity)
+    except CapacityError as error:
+        state, reason, message = "False", error.reason, str(error)
+    else:
+        capacity = settled.capacity
+        state, reason = "True", dqo.SYNCHRONIZED
+        message = message_of_status((), observation.summary, settled.notes)
+    condition = Condition(
+        dqo.CAPACITY_SYNCHRONIZED,
+        state,
+        reason=reason,
+        message=message_of(message),
+        observed_generation=provider.metadata.generation,
+    )
+    return dqo.CapacityProviderStatus(capacity, (condition,))

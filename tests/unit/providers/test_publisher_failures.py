@@ -1,0 +1,399 @@
+"""What a publisher says when there is nothing to publish, and how it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from kueue_dqo.api.parameters import CommonParameters
+from kueue_dqo.provider import InvalidCapacity, Misconfigured, Observation, Request, SourceUnavailable
+from kueue_dqo.provider import WithoutParameters as Without
+from kueue_dqo.runtime.errors import ApiError, Forbidden, Invalid, ServerFailed, Unreachable
+from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, RESOURCE_FLAVORS
+from tests.unit.providers.publishing import INTERVAL, LIMIT, PARAMETERS, World, hanging, raising
+
+pytestmark = pytest.mark.looptime
+
+EIGHTY = {"h100": {"nvidia.com/gpu": "80"}}
+SOON = 2.0
+
+
+def said(world: World, name: str = "pool") -> tuple[str, str]:
+    condition = world.api.condition(name)
+    assert condition["status"] == ("True" if condition["reason"] == "Synchronized" else "False")
+    return condition["reason"], condition["message"]
+
+
+# --- the source ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (SourceUnavailable("the service is down"), "SourceUnavailable"),
+        (InvalidCapacity("the service is down"), "InvalidCapacity"),
+        (Misconfigured("the service is down"), "Misconfigured"),
+    ],
+)
+async def test_a_failure_keeps_the_capacity(error: Exception, reason: str) -> None:
+    """And is told by condition and Event, each time that it begins and ends."""
+    world = World()
+    world.provider()
+    async with world.running():
+        await asyncio.sleep(SOON)
+        world.source.answers["pool"] = raising(error)
+        world.publisher.look()
+        await asyncio.sleep(SOON)
+        assert said(world) == (reason, "the service is down")
+        assert world.api.capacity("pool") == EIGHTY
+        assert "/status/capacity" not in world.api.patches[-1].values
+        assert world.api.condition("pool")["lastTransitionTime"] == "2026-01-01T00:00:02Z"
+        world.source.answers.clear()
+        await asyncio.sleep(10)
+        assert said(world) == ("Synchronized", "all well")
+    assert [(each.type, each.reason) for each in world.told.events] == [
+        ("Normal", "Synchronized"),
+        ("Warning", reason),
+        ("Normal", "Synchronized"),
+    ]
+    assert world.metric("observations_total", provider="pool", result=reason) is None  # nobody leads any more
+
+
+async def test_a_failing_source_is_asked_less_and_less_often() -> None:
+    """From a second to the interval; after a success it begins anew."""
+    world = World()
+    world.provider()
+    world.source.answers["pool"] = raising(SourceUnavailable("no"))
+    async with world.running():
+        await asyncio.sleep(24 * 3600)
+        times = world.source.times()
+        pauses = [after - before for before, after in itertools.pairwise(times)]
+        assert all(0.5 * 2**n <= pause <= 2**n + 0.1 for n, pause in enumerate(pauses[:8]))
+        assert 0.5 * INTERVAL <= min(pauses[9:]) < max(pauses) <= INTERVAL + 0.1
+        assert len(world.api.patches) == 1
+        world.source.answers.clear()
+        await asyncio.sleep(INTERVAL + 1)
+        world.source.answers["pool"] = raising(SourceUnavailable("no"))
+        world.source.asked.clear()
+        world.publisher.look()
+        await asyncio.sleep(5)
+    times = world.source.times()
+    assert 0.5 <= times[1] - times[0] <= 1.1
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), asyncio.CancelledError(), KeyError("h100")], ids=repr)
+async def test_whatever_a_source_raises_is_no_capacity(error: BaseException) -> None:
+    """The traceback is in the log."""
+    world = World()
+    world.provider()
+    world.source.answers["pool"] = raising(error)
+    with capture_logs() as logs:
+        async with world.running():
+            await asyncio.sleep(0.4)
+    reason, message = said(world)
+    assert reason == "SourceUnavailable"
+    assert f"the source failed: {type(error).__name__}" in message
+    (log,) = [each for each in logs if each["event"] == "source failed"]
+    assert (log["provider"], log["log_level"], type(log["exc_info"])) == ("pool", "error", type(error))
+
+
+async def test_what_is_no_observation_is_a_failure_of_the_source() -> None:
+    world = World()
+
+    async def nothing(_: Request[CommonParameters]) -> Any:
+        return None
+
+    world.provider()
+    world.source.answers["pool"] = nothing
+    async with world.running():
+        await asyncio.sleep(SOON)
+    assert said(world)[0] == "SourceUnavailable"
+    assert "NoneType is no Observation" in said(world)[1]
+
+
+async def test_impossible_numbers_are_not_published() -> None:
+    world = World()
+    world.source.amounts = {"h100": {"nvidia.com/gpu": -1}}
+    world.provider()
+    async with world.running():
+        await asyncio.sleep(SOON)
+    assert said(world)[0] == "InvalidCapacity"
+    assert world.api.capacity("pool") is None
+
+
+async def test_a_source_that_hangs_is_given_up_after_a_minute() -> None:
+    """And asked anew, never twice at the same time."""
+    world = World()
+    world.provider()
+    world.source.answers["pool"] = hanging
+    async with world.running():
+        await asyncio.sleep(LIMIT - 1)
+        assert world.api.patches == []
+        await asyncio.sleep(2)
+        assert said(world)[0] == "SourceUnavailable"
+        assert "no answer within 60 s" in said(world)[1]
+        await asyncio.sleep(1000)
+        times = world.source.times()
+        assert len(times) > 3
+        assert all(after - before > LIMIT for before, after in itertools.pairwise(times))
+
+
+async def test_a_source_that_does_not_let_go_is_not_asked_again() -> None:
+    """Until it does."""
+    world = World()
+    world.provider()
+    stuck = asyncio.Event()
+
+    async def stubborn(_: Request[CommonParameters]) -> Observation:
+        while not stuck.is_set():
+            try:
+                await stuck.wait()
+            except asyncio.CancelledError:
+                continue
+        return world.source.observation()
+
+    world.source.answers["pool"] = stubborn
+    async with world.running():
+        await asyncio.sleep(LIMIT + 10)
+        assert said(world)[0] == "SourceUnavailable"
+        assert "does not end that" in said(world)[1]
+        await asyncio.sleep(1000)
+        assert len(world.source.asked) == 1
+        stuck.set()
+        await asyncio.sleep(INTERVAL + 1)
+        assert said(world) == ("Synchronized", "all well")
+
+
+# --- an edit meanwhile -----------------------------------------------------------------------------------------------
+
+
+async def test_an_edit_is_answered_at_once_while_the_source_is_unavailable() -> None:
+    """The last capacity stays, and the orchestrator can say why it does not count."""
+    world = World()
+    world.provider()
+    async with world.running():
+        await asyncio.sleep(SOON)
+        world.source.answers["pool"] = hanging
+        world.publisher.look()
+        await asyncio.sleep(2 * LIMIT)
+        world.api.put(RESOURCE_FLAVORS, "a100", spec={})
+        world.provider("pool", "h100", "a100")
+        await asyncio.sleep(0.1)
+        assert said(world)[0] == "SourceUnavailable"
+        assert world.api.condition("pool")["observedGeneration"] == 2
+        assert world.api.capacity("pool") == EIGHTY
+
+
+async def test_an_edit_ends_the_question_that_is_being_asked() -> None:
+    """Of the parameters as well: the new question may be one that can be answered."""
+    world = World()
+    world.parameters()
+    world.provider(parameters="p")
+    world.source.answers["pool"] = hanging
+    async with world.running():
+        await asyncio.sleep(10)
+        world.source.answers.clear()
+        world.parameters(headroom=[{"flavor": "h100", "resource": "nvidia.com/gpu", "quantity": "8"}])
+        await asyncio.sleep(SOON)
+        assert world.api.capacity("pool") == {"h100": {"nvidia.com/gpu": "72"}}
+        world.source.answers["pool"] = hanging
+        world.publisher.look()
+        await asyncio.sleep(10)
+        world.source.answers.clear()
+        world.provider(parameters="p", metadata={"labels": {}}, flavors_changed=True)
+        world.provider("pool", "h100", parameters="")
+        await asyncio.sleep(SOON)
+        assert world.api.capacity("pool") == EIGHTY
+
+
+# --- parameters and flavors ------------------------------------------------------------------------------------------
+
+
+async def test_parameters_are_followed() -> None:
+    """Missing, created, changed, deleted, created again."""
+    world = World()
+    world.provider(parameters="p")
+    async with world.running():
+        await asyncio.sleep(SOON)
+        assert said(world)[0] == "Misconfigured"
+        assert "spec.parameters names TestParameters 'p', which does not exist" in said(world)[1]
+        for percent, left in ((10, "72"), (50, "40")):
+            world.parameters(headroom=[{"flavor": "h100", "resource": "nvidia.com/gpu", "percent": percent}])
+            await asyncio.sleep(1)
+            assert world.api.capacity("pool") == {"h100": {"nvidia.com/gpu": left}}
+        world.api.delete(PARAMETERS, "p")
+        await asyncio.sleep(1)
+        assert said(world)[0] == "Misconfigured"
+        world.parameters()
+        await asyncio.sleep(1)
+        assert world.api.capacity("pool") == EIGHTY
+
+
+async def test_parameters_that_cannot_be_used_are_named_with_their_field() -> None:
+    world = World()
+    world.parameters(headroom=[{"flavour": "h100"}])
+    world.provider(parameters="p")
+    async with world.running():
+        await asyncio.sleep(SOON)
+    assert said(world)[0] == "Misconfigured"
+    assert said(world)[1].startswith("TestParameters/p cannot be used: spec.headroom[0]")
+
+
+async def test_parameters_of_another_kind_are_refused() -> None:
+    world = World()
+    world.parameters()
+    world.provider(parameters="p", kind="ConfigMap")
+    async with world.running():
+        await asyncio.sleep(SOON)
+    assert said(world)[0] == "Misconfigured"
+    assert "names kind 'ConfigMap' of apiGroup 'example.com'" in said(world)[1]
+
+
+async def test_a_controller_may_insist_on_parameters() -> None:
+    world = World()
+    world.without_parameters = Without.MISCONFIGURED
+    world.provider()
+    async with world.running():
+        await asyncio.sleep(SOON)
+    assert said(world)[0] == "Misconfigured"
+    assert "spec.parameters is missing" in said(world)[1]
+
+
+async def test_a_cluster_without_the_parameters_kind_is_told_where_it_matters() -> None:
+    """Providers without parameters do without; readiness says it where one needs it."""
+    world = World()
+    world.api.absent.add(PARAMETERS.path())
+    world.provider("without")
+    async with world.running():
+        await asyncio.sleep(SOON)
+        assert said(world, "without")[0] == "Synchronized"
+        assert world.directory.problems() == []
+        world.provider(parameters="p")
+        await asyncio.sleep(SOON)
+        assert said(world)[0] == "Misconfigured"
+        assert "no CustomResourceDefinition testparameters.example.com in version v1: install it" in said(world)[1]
+        (problem,) = world.directory.problems()
+        assert problem.startswith("testparameters.v1.example.com: ")
+        world.api.absent.clear()
+        world.parameters()
+        await asyncio.sleep(60)
+        assert said(world)[0] == "Synchronized"
+        assert world.directory.problems() == []
+
+
+async def test_a_flavor_without_object_is_a_mistake() -> None:
+    """Until it is created."""
+    world = World()
+    world.provider("pool", "h100", "a100")
+    async with world.running():
+        await asyncio.sleep(SOON)
+        assert said(world)[0] == "Misconfigured"
+        assert "ResourceFlavor a100 does not exist" in said(world)[1]
+        assert world.source.asked == []
+        world.api.put(RESOURCE_FLAVORS, "a100", spec={})
+        await asyncio.sleep(1)
+        assert said(world)[0] == "Synchronized"
+
+
+async def test_an_object_that_cannot_be_read_says_so_itself() -> None:
+    """Its spec; a status that cannot be read is written anew."""
+    world = World()
+    world.provider(status={"capacity": {"flavors": [{"name": "h100", "resources": {"cpu": "1 core"}}]}})
+    world.api.put(
+        CAPACITY_PROVIDERS,
+        "broken",
+        spec={"controllerName": "example.com/test", "orchestratedFlavors": []},
+        status={"capacity": {"flavors": []}},
+    )
+    async with world.running():
+        await asyncio.sleep(SOON)
+        assert said(world, "broken")[0] == "Misconfigured"
+        assert "the object cannot be read: spec.orchestratedFlavors: is empty" in said(world, "broken")[1]
+        assert world.api.capacity("broken") == {}
+        assert world.api.capacity("pool") == EIGHTY
+        await asyncio.sleep(3600)
+    assert len(world.api.patches) == 2
+
+
+# --- the API server --------------------------------------------------------------------------------------------------
+
+
+def _error(kind: type[ApiError], **more: Any) -> ApiError:
+    if issubclass(kind, Unreachable):
+        return kind("reset", method="PATCH", path="/x", may_have_landed=True)
+    return kind(method="PATCH", path="/x", **more)
+
+
+@pytest.mark.parametrize("lands", [False, True])
+async def test_a_write_whose_fate_is_unknown_is_made_sure_of(lands: bool) -> None:
+    world = World()
+    world.provider()
+    failures = iter([_error(Unreachable), _error(ServerFailed, code=500)])
+
+    def fail() -> None:
+        for error in failures:
+            raise error
+
+    if lands:
+        world.api.after_patch = fail
+    else:
+        world.api.before_patch = fail
+    async with world.running():
+        await asyncio.sleep(10)
+    assert world.api.capacity("pool") == EIGHTY
+    assert len(world.api.patches) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        _error(Forbidden, code=403, message='User "x" cannot patch'),
+        _error(Invalid, code=422, causes=("status: no",)),
+    ],
+    ids=["forbidden", "invalid"],
+)
+async def test_a_refused_status_is_told_and_tried_less_and_less_often(error: ApiError) -> None:
+    """The provider does not count as looked after."""
+    world = World()
+    world.provider()
+    tries: list[float] = []
+
+    def refuse() -> None:
+        tries.append(asyncio.get_running_loop().time())
+        raise error
+
+    world.api.before_patch = refuse
+    with capture_logs() as logs:
+        async with world.running():
+            await asyncio.sleep(3600)
+            assert not world.publisher.is_alive("pool")
+            assert {each.reason for each in world.told.events} == {"StatusRejected"}
+            assert 10 < len(tries) < 40
+            world.api.before_patch = lambda: None
+            await asyncio.sleep(INTERVAL + 1)
+            assert world.publisher.is_alive("pool")
+    assert world.api.capacity("pool") == EIGHTY
+    assert "status refused" in {each["event"] for each in logs}
+
+
+async def test_a_status_that_others_keep_changing_is_left_for_a_while() -> None:
+    """So that two writers do not keep the API server busy."""
+    world = World()
+    world.provider()
+    tries: list[float] = []
+
+    def rival() -> None:
+        tries.append(asyncio.get_running_loop().time())
+        world.api.put(CAPACITY_PROVIDERS, "pool", metadata={"labels": {"try": str(len(tries))}})
+
+    world.api.before_patch = rival
+    async with world.running():
+        await asyncio.sleep(60)
+        assert len(tries) < 40
+        world.api.before_patch = lambda: None
+        await asyncio.sleep(60)
+    assert world.api.capacity("pool") == EIGHTY
