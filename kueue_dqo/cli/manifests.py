@@ -21,7 +21,7 @@ from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind, plain_json
 from kueue_dqo.cli.documents import DocumentError, documents
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.cli.objects import Manifests, Place, problems_text, skipped_text
+from kueue_dqo.cli.objects import Manifests, Place, key_of, problems_text, skipped_text
 
 STANDARD_INPUT: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -194,7 +194,7 @@ def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, 
         key = ObjectKey(kind, name_of(content))
         manifests.problems += [f"{place}: {key}: {problem}" for problem in error.problems]
         return
-    key = ObjectKey(kind, decoded.object.metadata.name)
+    key = key_of(kind, decoded.object)
     manifests.notices += [f"{place}: {key}: {notice}" for notice in decoded.notices]
     manifests.add(kind, decoded.object, place)
 

@@ -40,6 +40,8 @@ class Manifests:
     skipped: Counter[str] = field(default_factory=Counter)
     notices: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    unusable: dict[ObjectKey, str] = field(default_factory=dict)
+    """What cannot be used although it is there, and why: of a cluster only, and only what a plan can do without."""
     origin: str = FILES
 
     @property
@@ -48,17 +50,23 @@ class Manifests:
         return self.origin == CLUSTER
 
     def of_kind(self, kind: str) -> Mapping[str, Any]:
-        """The objects of one kind by name."""
+        """The objects of one kind by name; Pods by `namespace/name`."""
         return self.objects.get(kind, {})
 
     def add(self, kind: str, obj: Any, place: Place) -> None:
         """Takes an object, and refuses a second one of the same name."""
-        key = ObjectKey(kind, obj.metadata.name)
+        key = key_of(kind, obj)
         if key in self.places:
             self.problems.append(f"{place}: {key} stands twice, first in {self.places[key]}: keep one of them")
             return
         self.places[key] = place
         self.objects.setdefault(kind, {})[key.name] = obj
+
+
+def key_of(kind: str, obj: Any) -> ObjectKey:
+    """Kind and name of an object; of one that says its namespace, that stands before the name."""
+    namespace = getattr(obj.metadata, "namespace", "")
+    return ObjectKey(kind, f"{namespace}/{obj.metadata.name}" if namespace else obj.metadata.name)
 
 
 def problems_text(problems: list[str], place: str) -> str:

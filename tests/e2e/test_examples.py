@@ -15,12 +15,17 @@ import pytest
 import yaml
 
 from kueue_dqo.api.quantity import Quantity
-from tests.e2e.process import EXAMPLES, ROOT, dqo
+from tests.e2e.process import EXAMPLES, ROOT, Finished, dqo
 
 TEAMS = "01-two-teams-one-pool"
 POOLS = "02-gpu-pools"
 CONFLICT = "03-two-orchestrators-in-conflict"
 DUMP = "04-cluster-dump"
+CALENDAR = "05-capacity-by-calendar"
+CEILING = "06-nodes-below-a-ceiling"
+TROUBLE = "07-machines-in-trouble"
+OPTIONS = {CALENDAR: ("--at", "2026-10-06T22:00:00+02:00"), TROUBLE: ("--at", "2026-09-20T10:00:00Z")}
+"""What stands in the command of the README besides the folder."""
 GPU = "nvidia.com/gpu"
 GIBI = 2**30 * 10**9  # nanos
 
@@ -94,6 +99,26 @@ QUOTAS = {
         Quota("reports", "etl", "cpu", "13.242", "10.594"),
         Quota("reports", "etl", "memory", "52009300Ki", "41607440Ki"),
     ],
+    CALENDAR: [
+        Quota("simulation", "partner", "cpu", "60", "180"),
+        Quota("simulation", "partner", "memory", "240Gi", "720Gi"),
+        Quota("rendering", "partner", "cpu", "36", "108"),
+        Quota("rendering", "partner", "memory", "144Gi", "432Gi"),
+    ],
+    CEILING: [
+        Quota("crash-tests", "rented", "cpu", "72", "48"),
+        Quota("crash-tests", "rented", "memory", "270Gi", "225Gi"),
+        Quota("aerodynamics", "rented", "cpu", "24", "16"),
+        Quota("aerodynamics", "rented", "memory", "90Gi", "75Gi"),
+    ],
+    TROUBLE: [
+        Quota("training", "gpu", GPU, "32", "12"),
+        Quota("training", "gpu", "cpu", "256", "90"),
+        Quota("training", "gpu", "memory", "2000Gi", "800Gi"),
+        Quota("notebooks", "gpu", GPU, "16", "6"),
+        Quota("notebooks", "gpu", "cpu", "128", "45"),
+        Quota("notebooks", "gpu", "memory", "1000Gi", "400Gi"),
+    ],
 }
 LIMITS = {
     POOLS: [
@@ -125,8 +150,23 @@ CAPACITIES = [
     (CONFLICT, "lab", "lab", GPU, "10"),
     (DUMP, "data", "etl", "cpu", "63.56"),
     (DUMP, "data", "etl", "memory", "249644640Ki"),
+    (CALENDAR, "labs", "partner", "cpu", "288"),
+    (CALENDAR, "labs", "partner", "memory", "1152Gi"),
+    (CEILING, "engineering", "rented", "cpu", "64"),
+    (CEILING, "engineering", "rented", "memory", "300Gi"),
+    (TROUBLE, "research", "gpu", GPU, "18"),
+    (TROUBLE, "research", "gpu", "cpu", "135"),
+    (TROUBLE, "research", "gpu", "memory", "1200Gi"),
 ]
-EMPTY = {TEAMS: {"teams"}, POOLS: {"product"}, CONFLICT: {"company", "ml", "lab"}, DUMP: {"data"}}
+EMPTY = {
+    TEAMS: {"teams"},
+    POOLS: {"product"},
+    CONFLICT: {"company", "ml", "lab"},
+    DUMP: {"data"},
+    CALENDAR: {"labs"},
+    CEILING: {"engineering"},
+    TROUBLE: {"research"},
+}
 """Cohorts that declare nothing and get an empty list."""
 
 COMPUTED, DISTRIBUTED = "EffectiveCapacityComputed", "Distributed"
@@ -141,6 +181,9 @@ CONDITIONS = {
     (TEAMS, "teams"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (POOLS, "org"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (DUMP, "data"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (CALENDAR, "labs"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (CEILING, "engineering"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (TROUBLE, "research"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
 }
 WARNINGS: dict[str, list[tuple[str, ...]]] = {
     TEAMS: [],
@@ -154,13 +197,21 @@ WARNINGS: dict[str, list[tuple[str, ...]]] = {
     ],
     CONFLICT: [],
     DUMP: [("ClusterQueue/analytics uses 48 etl/cpu", "new quota is 42373m", "the 5627m above it count as borrowed")],
+    CALENDAR: [],
+    CEILING: [],
+    TROUBLE: [],
 }
+
+
+def _plan(example: str, *options: str, columns: int = 120) -> Finished:
+    """What comes of the command in the README."""
+    return dqo("plan", "-f", EXAMPLES / example, *OPTIONS.get(example, ()), *options, COLUMNS=str(columns))
 
 
 @cache
 def _planned(example: str) -> dict[tuple[str, str], Any]:
     """What the command writes, by kind and name."""
-    finished = dqo("plan", "-f", EXAMPLES / example, "-o", "json")
+    finished = _plan(example, "-o", "json")
     assert finished.code == 0, finished.err
     return {(item["kind"], item["metadata"]["name"]): item for item in json.loads(finished.out)["items"]}
 
@@ -236,7 +287,7 @@ def _rows(example: str, name: str) -> Iterator[str]:
 
 def test_every_example_is_looked_at() -> None:
     """A new one needs its expectations here, and its line in the list."""
-    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
+    folders = {path.name for path in EXAMPLES.glob("[0-9]*")}
     assert folders == QUOTAS.keys()
     listed = re.findall(r"\]\(([\w-]+)/\)", (EXAMPLES / "README.md").read_text())
     assert sorted(listed) == sorted(folders)
@@ -246,7 +297,7 @@ def test_every_example_is_looked_at() -> None:
 def test_the_command_of_the_readme_works(example: str) -> None:
     """As it stands there, from the root of the tree."""
     commands = re.findall(r"^(dqo plan .*)$", _readme(example), flags=re.MULTILINE)
-    assert commands == [f"dqo plan -f examples/{example}"]
+    assert commands == [" ".join(["dqo plan -f", f"examples/{example}", *OPTIONS.get(example, ())])]
     finished = dqo(*commands[0].split()[1:], cwd=ROOT)
     assert (finished.code, finished.err) == (0, "")
 
@@ -321,17 +372,19 @@ def test_conditions_are_those_of_the_readme(example: str, orchestrator: str) -> 
 @pytest.mark.parametrize("example", WARNINGS)
 def test_warnings_are_those_of_the_readme(example: str) -> None:
     """No more and no fewer."""
-    finished = dqo("plan", "-f", EXAMPLES / example, "-o", "json")
+    finished = _plan(example, "-o", "json")
     warnings = [line for line in finished.err.splitlines() if line.startswith("Warning: ")]
     assert len(warnings) == len(WARNINGS[example])
     for warning, parts in zip(warnings, WARNINGS[example], strict=True):
         assert all(part in warning for part in parts), warning
 
 
-@pytest.mark.parametrize(("example", "code"), [(TEAMS, 2), (POOLS, 2), (CONFLICT, 3), (DUMP, 2)])
+@pytest.mark.parametrize(
+    ("example", "code"), [*((example, 2) for example in QUOTAS if example != CONFLICT), (CONFLICT, 3)]
+)
 def test_the_detailed_exit_code_is_that_of_the_readme(example: str, code: int) -> None:
     """Where the README states one."""
-    assert dqo("plan", "-f", EXAMPLES / example, "--detailed-exitcode").code == code
+    assert _plan(example, "--detailed-exitcode").code == code
     stated = re.search(r"With --detailed-exitcode the command ends with (\d)", _readme(example))
     assert stated is None or int(stated[1]) == code
     assert (stated is not None) == (example in (CONFLICT, DUMP))
@@ -436,10 +489,78 @@ def test_the_preview_keeps_a_number_that_nobody_uses() -> None:
     assert "The 256 CPUs" in _readme(CONFLICT)
 
 
+def test_the_calendar_is_that_of_the_readme() -> None:
+    """Each line of its last table, planned for the time that stands there."""
+    assert _summary(CALENDAR, "partner").startswith("manual: override nights until 2026-10-07T04:00:00Z; ")
+    assert "manual: override nights until 2026-10-07T04:00:00Z" in _readme(CALENDAR)
+    rows = re.findall(r"^\| (20\S+) \| .* \| (\d+) \| (\d+) \| (\d+) \|$", _readme(CALENDAR), flags=re.MULTILINE)
+    assert len(rows) == 4
+    for at, capacity, simulation, rendering in rows:
+        finished = dqo("plan", "-f", EXAMPLES / CALENDAR, "-o", "json", "--at", at)
+        items = {item["metadata"]["name"]: item["status"] for item in json.loads(finished.out)["items"]}
+        assert items["partner"]["capacity"]["flavors"][0]["resources"]["cpu"] == capacity
+        for name, planned in (("simulation", simulation), ("rendering", rendering)):
+            groups = items[name]["effectiveQuotas"]["resourceGroups"]
+            assert _is(_quota_of(groups, "partner", "cpu")["nominalQuota"], planned)
+
+
+def test_the_ceiling_is_the_lesser_of_each_resource() -> None:
+    """What the members report stands in the README."""
+    assert _summary(CEILING, "rented-nodes") == "rented: 5 nodes, 80 cpu, 300Gi memory; excluded: NotReady=1"
+    assert _summary(CEILING, "budget").endswith("rented: 64 cpu, 320Gi memory")
+    assert _summary(CEILING, "rented").endswith("rented: 64 cpu, 300Gi memory")
+    for name, amounts in (("rented-nodes: five machines", ("80", "300Gi")), ("budget", ("64", "320Gi"))):
+        assert any(all(_stands(amount, line) for amount in amounts) for line in _rows(CEILING, name))
+
+
+def _with(example: str, tmp_path: Path, file: str, old: str, new: str) -> Path:
+    """The example with one change."""
+    folder = shutil.copytree(EXAMPLES / example, tmp_path / example)
+    text = (folder / file).read_text()
+    assert text.count(old) == 1
+    (folder / file).write_text(text.replace(old, new))
+    return folder
+
+
+def test_below_a_higher_ceiling_the_machines_are_the_bound(tmp_path: Path) -> None:
+    """What the README invites to try."""
+    folder = _with(CEILING, tmp_path, "providers.yaml", 'cpu: "64"', 'cpu: "100"')
+    out = dqo("plan", "-f", folder, COLUMNS="200").out
+    assert re.search(r"crash-tests .* 72 → 60 ", out)
+    assert re.search(r"aerodynamics .* 24 → 20 ", out)
+    assert "60 and 20 CPUs" in _readme(CEILING)
+
+
+def test_a_member_listed_beside_its_composite_is_warned_of(tmp_path: Path) -> None:
+    """As the README says."""
+    folder = _with(CEILING, tmp_path, "dqo.yaml", "    - name: rented\n", "    - name: rented\n    - name: budget\n")
+    finished = dqo("plan", "-f", folder, "-o", "json")
+    assert "lists the composite rented and its member budget: the capacity of budget counts twice" in finished.err
+
+
+def test_machines_in_trouble_count_as_the_readme_says() -> None:
+    """20 GPUs, less two; and the machines that do not count, by reason."""
+    message = _summary(TROUBLE, "gpu-nodes")
+    assert message.startswith("gpu: 2 nodes, 20 nvidia.com/gpu; excluded: ")
+    reasons = ("Cordoned", "MissingRequiredResource", "ExcludedCondition", "ReadyDelay")
+    assert f"excluded: {', '.join(f'{reason}=1' for reason in reasons)}" in message
+    assert all(reason in _readme(TROUBLE) for reason in reasons)
+    assert "headroom gpu: 2 nvidia.com/gpu, 15 cpu" in message
+    assert any(all(_stands(text, row) for text in ("20", "150", "1200Gi")) for row in _rows(TROUBLE, "together"))
+
+
+def test_without_a_time_the_sixth_machine_counts() -> None:
+    """What the README invites to try."""
+    finished = dqo("plan", "-f", EXAMPLES / TROUBLE, "-o", "json")
+    [provider] = [item for item in json.loads(finished.out)["items"] if item["kind"] == "CapacityProvider"]
+    assert provider["status"]["capacity"]["flavors"][0]["resources"][GPU] == "26"
+    assert "26 GPUs" in _readme(TROUBLE)
+
+
 @pytest.mark.parametrize("example", QUOTAS)
 def test_the_table_shows_what_json_says(example: str) -> None:
     """The planned amounts of the README stand in the table, too."""
-    finished = dqo("plan", "-f", EXAMPLES / example, COLUMNS="200")
+    finished = _plan(example, columns=200)
     for row in QUOTAS[example]:
         if row.resource != "memory":
             assert re.search(rf"→ {re.escape(row.planned)}\b", finished.out), row

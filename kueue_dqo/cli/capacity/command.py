@@ -15,9 +15,6 @@ from kueue_dqo.cli.capacity.status import (
     DEFAULT_MESSAGE,
     NOT_READY_REASONS,
     Request,
-    held_of,
-    is_written,
-    patch,
     summary,
     wanted_status,
 )
@@ -26,6 +23,7 @@ from kueue_dqo.cli.options import cluster_options
 from kueue_dqo.cli.terminal import one_line
 from kueue_dqo.runtime.errors import ApiError, Invalid, NotFound
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS
+from providers.status import is_written, patch, read_provider
 
 if TYPE_CHECKING:
     from kueue_dqo.runtime.client import Client
@@ -105,7 +103,7 @@ async def _set(client: Client, name: str, request: Request, *, dry_run: bool) ->
     path = CAPACITY_PROVIDERS.path(name)
     for _ in range(_ATTEMPTS):
         try:
-            held = held_of(await client.get(path))
+            held = read_provider(await client.get(path))
         except NotFound as error:
             raise CommandError(
                 f"the cluster has no CapacityProvider {name}: create it first, or correct the name"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kueue_dqo.api import dqo
-from kueue_dqo.api.meta import OUR_GROUP, Condition, find_condition
+from kueue_dqo.api.meta import OUR_GROUP
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
-from kueue_dqo.api.scheme import decode_json, known_kind, to_manifest
 from kueue_dqo.api.validation import problems_of
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.capacity.arguments import Amounts
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS
+from providers.status import Held, Verdict, status_of
 
 NOT_READY_REASONS: Final = (dqo.SOURCE_UNAVAILABLE, dqo.INVALID_CAPACITY, dqo.MISCONFIGURED)
 DEFAULT_MESSAGE: Final = "set by hand with dqo capacity set"
@@ -34,44 +33,6 @@ class Request(NamedTuple):
     message: str = DEFAULT_MESSAGE
     force: bool = False
 
-    @property
-    def status(self) -> str:
-        """The status of the condition."""
-        return "True" if self.reason == dqo.SYNCHRONIZED else "False"
-
-
-class Held(NamedTuple):
-    """A CapacityProvider of the cluster; `conditions` are its conditions as they stand in its JSON."""
-
-    provider: dqo.CapacityProvider
-    resource_version: str
-    conditions: tuple[dict[str, Any], ...] = ()
-    has_status: bool = False
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-
-
-class _Status(msgspec.Struct):
-    conditions: tuple[dict[str, Any], ...] | None = None
-
-
-class _Parts(msgspec.Struct):
-    metadata: _Meta
-    status: _Status | None = None
-
-
-def held_of(raw: bytes) -> Held:
-    """The object in the API server's JSON. Raises ObjectInvalid."""
-    known = known_kind(CAPACITY_PROVIDERS.api_version, CAPACITY_PROVIDERS.kind)
-    if known is None:
-        raise LookupError(CAPACITY_PROVIDERS.kind)
-    provider = decode_json(known, CAPACITY_PROVIDERS.version, raw).object
-    parts = msgspec.json.decode(raw, type=_Parts)
-    conditions = parts.status.conditions if parts.status is not None else None
-    return Held(provider, parts.metadata.resource_version, conditions or (), has_status=parts.status is not None)
-
 
 def wanted_status(held: Held, request: Request, now: str) -> dqo.CapacityProviderStatus:
     """What the status is to be; `now` is the time of a change of the condition, in RFC 3339.
@@ -84,46 +45,13 @@ def wanted_status(held: Held, request: Request, now: str) -> dqo.CapacityProvide
     """
     provider = held.provider
     _refuse_foreign(provider, force=request.force)
-    capacity = _capacity(provider, request.amounts) if request.amounts else provider.status.capacity
-    before = find_condition(provider.status.conditions, dqo.CAPACITY_SYNCHRONIZED)
-    stays = before is not None and before.status == request.status and before.last_transition_time is not None
-    condition = Condition(
-        dqo.CAPACITY_SYNCHRONIZED,
-        request.status,
-        request.reason,
-        request.message,
-        provider.metadata.generation,
-        before.last_transition_time if before is not None and stays else now,
-    )
-    status = dqo.CapacityProviderStatus(capacity, (condition,))
+    capacity = _capacity(provider, request.amounts) if request.amounts else None
+    status = status_of(held, Verdict(request.reason, request.message, capacity), now)
     problems = list(problems_of(msgspec.structs.replace(provider, status=status)))
     if problems:
         msg = f"{provider.key}: {some(problems)}"
         raise CommandError(msg)
     return status
-
-
-def is_written(held: Held, status: dqo.CapacityProviderStatus) -> bool:
-    """Whether the object says so already."""
-    present = held.provider.status
-    condition = find_condition(present.conditions, dqo.CAPACITY_SYNCHRONIZED)
-    return condition == status.conditions[0] and present.capacity == status.capacity
-
-
-def patch(held: Held, status: dqo.CapacityProviderStatus) -> list[dict[str, Any]]:
-    """One JSON patch of the status, only for the object as it was seen; conditions of other types stay."""
-    operations: list[dict[str, Any]] = [
-        {"op": "test", "path": "/metadata/resourceVersion", "value": held.resource_version}
-    ]
-    if not held.has_status:
-        operations.append({"op": "add", "path": "/status", "value": {}})
-    if status.capacity is not None and status.capacity != held.provider.status.capacity:
-        capacity = to_manifest(status.capacity)
-        operations.append({"op": "add", "path": "/status/capacity", "value": capacity})
-    ours = {"message": "", **to_manifest(status.conditions[0])}
-    others = [each for each in held.conditions if each.get("type") != dqo.CAPACITY_SYNCHRONIZED]
-    operations.append({"op": "add", "path": "/status/conditions", "value": [*others, ours]})
-    return operations
 
 
 def summary(held: Held, status: dqo.CapacityProviderStatus) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from kueue_dqo.api.meta import parse_time
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED, CommandError, NoCluster
 from kueue_dqo.cli.manifests import read_manifests
@@ -42,6 +44,20 @@ class _Size(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
         return size
 
 
+class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """A time of RFC 3339."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime.datetime:
+        if isinstance(value, datetime.datetime):
+            return value
+        try:
+            return parse_time(value).astimezone(datetime.UTC)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time: write it as 2026-12-24T00:00:00Z", param, ctx)
+
+
 @click.command
 @click.option(
     "-f",
@@ -67,6 +83,12 @@ class _Size(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
     help="Where quotas take effect: status.effectiveQuotas (Kueue 0.20), or spec.resourceGroups (any Kueue).",
 )
 @click.option(
+    "--at",
+    type=_Time(),
+    show_default="now",
+    help="Compute capacity that depends on the time, such as overrides of a ManualCapacity, for this time of RFC 3339.",
+)
+@click.option(
     "--detailed-exitcode",
     is_flag=True,
     help="Exit with 2 when something would change, 3 when some orchestrator cannot compute or distribute.",
@@ -84,6 +106,7 @@ def plan(
     more_files: tuple[str, ...],
     output: str,
     road: str | None,
+    at: datetime.datetime | None,
     detailed_exitcode: bool,
     max_file_size: Quantity,
     kubeconfig: str | None,
@@ -93,9 +116,9 @@ def plan(
 
     With -f, offline from manifests; without it, in the cluster of the kubeconfig, which is only read.
 
-    Reads Nodes, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders, DynamicQuotaOrchestrators and parameter
-    objects, in YAML or JSON. A CapacityProvider of the node inventory that has no status is computed from the Nodes
-    beside it.
+    Reads Nodes, Pods, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders, DynamicQuotaOrchestrators and
+    parameter objects, in YAML or JSON. A CapacityProvider of the node inventory, manual or composite that has no
+    status is computed from what stands beside it.
 
     Exit codes: 0 done; 1 an error, and nothing was planned; with --detailed-exitcode also 2 and 3.
     """
@@ -108,7 +131,7 @@ def plan(
             found = (read_manifests(paths, max_file_size), wanted or Road.STATUS)
         else:
             found = _of_cluster(kubeconfig, context, wanted)
-        return _plan(*found, output, detailed_exitcode=detailed_exitcode)
+        return _plan(*found, at, output, detailed_exitcode=detailed_exitcode)
 
 
 def _refuse_cluster_options() -> None:
@@ -142,8 +165,12 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _plan(manifests: Manifests, road: Road, output: str, *, detailed_exitcode: bool) -> int:
-    planned = make_plan(manifests, road)
+def _plan(
+    manifests: Manifests, road: Road, at: datetime.datetime | None, output: str, *, detailed_exitcode: bool
+) -> int:
+    planned = make_plan(manifests, road, at or datetime.datetime.now(datetime.UTC))
+    if at is not None and not planned.depending_on_time:
+        planned.notes.append("--at makes no difference: no capacity that is computed here depends on the time")
     if output == _TABLE:
         from kueue_dqo.cli.plan.table import show  # rich is slow to import
 

@@ -8,13 +8,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kueue_dqo.api.dqo import CAPACITY_PROVIDER
 from kueue_dqo.api.meta import ObjectKey, parse_time
 from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.cluster import listed, with_cluster
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.manifests import name_of
-from kueue_dqo.cli.objects import CLUSTER, Manifests, Place, problems_text
+from kueue_dqo.cli.objects import CLUSTER, Manifests, Place, key_of, problems_text
+from kueue_dqo.cli.plan.computation import objects_of
 from kueue_dqo.cli.plan.warnings import LEASE, Sign
 from kueue_dqo.runtime import resources
 from kueue_dqo.runtime.client import Client
@@ -23,6 +25,7 @@ from kueue_dqo.runtime.lease import LeaseRecord
 from kueue_dqo.runtime.resources import MANAGED_BY, OURS, Resource
 from kueue_dqo.runtime.resources import ORCHESTRATOR_DEFINITION as _CRD
 from orchestrator.enforcement.roads import Road
+from providers.offline import PARAMETERS_KINDS, depending_on_pods
 
 _READ: Final = (
     resources.NODES,
@@ -34,6 +37,7 @@ _READ: Final = (
     resources.CAPACITY_PROVIDERS,
     resources.DYNAMIC_QUOTA_ORCHESTRATORS,
     resources.NODE_INVENTORY_PARAMETERS,
+    resources.MANUAL_CAPACITIES,
     resources.COMPOSITE_PARAMETERS,
 )
 _HANDOVER: Final = 15
@@ -72,6 +76,7 @@ async def _read(client: Client, road: Road | None) -> Live:
         manifests.notices.append(f"the cluster has no {some(missing, at_most=len(missing))}: planned without")
     if manifests.problems:
         raise CommandError(problems_text(manifests.problems, CLUSTER))
+    await _read_pods(client, manifests)
     await _read_leases(client, manifests)
     if road is None:
         road, why = await _road_of(client)
@@ -102,11 +107,35 @@ def _take(manifests: Manifests, resource: Resource, raw: msgspec.Raw) -> None:
         decoded = decode_json(known, resource.version, raw)
     except ObjectInvalid as error:
         key = ObjectKey(resource.kind, name_of(raw))
+        if resource.kind in PARAMETERS_KINDS:
+            # Such as one of a later version: the daemons publish what follows, whatever this program can read.
+            manifests.unusable[key] = str(error)
+            manifests.notices.append(f"{key} cannot be used, so it was planned without: {error}")
+            return
         manifests.problems += [f"{key}: {problem}" for problem in error.problems]
         return
-    key = ObjectKey(resource.kind, decoded.object.metadata.name)
+    key = key_of(resource.kind, decoded.object)
     manifests.notices += [f"{key}: {notice}" for notice in decoded.notices]
     manifests.add(resource.kind, decoded.object, Place(CLUSTER, len(manifests.places) + 1))
+
+
+async def _read_pods(client: Client, manifests: Manifests) -> None:
+    """Pods are many, so they are read only for a provider that is computed from them here."""
+    wanting = depending_on_pods(objects_of(manifests, manifests.of_kind(CAPACITY_PROVIDER), {}))
+    if not wanting:
+        return
+    try:
+        found = await listed(client, resources.PODS)
+    except Forbidden as error:
+        manifests.notices.append(
+            f"Pods could not be listed: computed as if none ran, although the parameters of CapacityProvider "
+            f"{some(wanting)} have them counted (cordoned, reserve): {error}"
+        )
+        return
+    for raw in found or ():
+        _take(manifests, resources.PODS, raw)
+    if manifests.problems:
+        raise CommandError(problems_text(manifests.problems, CLUSTER))
 
 
 class _LeaseName(msgspec.Struct):

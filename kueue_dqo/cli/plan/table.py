@@ -10,6 +10,7 @@ from typing import Final
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import COHORT
 from kueue_dqo.api.meta import Condition, ObjectKey, find_condition
+from kueue_dqo.api.parameters import NODE_INVENTORY_CONTROLLER
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
@@ -94,7 +95,10 @@ def _capacity(plan: Plan) -> Iterator[_Part]:
             table.add(label, state, *row)
             label, state = "", ("", "")
         if condition is not None and condition.message:
-            origin = "computed here from the nodes: " if name in plan.computed_providers else ""
+            origin = ""
+            if name in plan.computed_providers:
+                is_inventory = provider.spec.controller_name == NODE_INVENTORY_CONTROLLER
+                origin = "computed here from the nodes: " if is_inventory else "computed here: "
             lines.append(_line(f"{name}: {origin}{condition.message}", "dim"))
         lines += (_line(f"{name}: {other}", "dim") for other in others)
     yield _heading("Capacity by provider")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kueue_dqo.api import parameters
+from kueue_dqo.api import dqo, parameters
 from kueue_dqo.api.core import NODE, Node
 from kueue_dqo.api.kueue import (
     ADMISSION_CHECK,
@@ -21,8 +21,9 @@ from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
+from kueue_dqo.cli.plan.composites import counted_twice, flavors_bounded_by_nodes
 from kueue_dqo.cli.plan.computation import Plan
-from orchestrator.autoscaling import flavors_from_nodes, provisioned_flavors, scale_up_text
+from orchestrator.autoscaling import provisioned_flavors, scale_up_text
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS
@@ -55,7 +56,7 @@ def warnings(plan: Plan) -> list[str]:
     found += _without_nodes(plan)
     found += _silent_providers(plan)
     found += _ignored_capacity(plan)
-    found += _composites(plan)
+    found += counted_twice(plan)
     found += _autoscaled(plan)
     found += _other_road(plan)
     found += _too_large(plan)
@@ -105,18 +106,37 @@ def _without_nodes(plan: Plan) -> Iterator[str]:
     """Zero nodes are an answer, but seldom the one that was meant."""
     nodes: Iterable[Node] = plan.manifests.of_kind(NODE).values()
     flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
-    publishing = sorted(name for name in plan.computed_providers if plan.providers[name].status.capacity is not None)
+    publishing = sorted(
+        name
+        for name in plan.computed_providers
+        if plan.providers[name].spec.controller_name == parameters.NODE_INVENTORY_CONTROLLER
+        and plan.providers[name].status.capacity is not None
+    )
     if publishing and not nodes:
         way_out = "" if plan.manifests.is_live else "; add `kubectl get nodes -o json`"
         yield f"there is no Node in {plan.manifests.origin}: the capacity of {', '.join(publishing)} is zero{way_out}"
         return
     for name in publishing:
+        selector = _node_selector(plan.providers[name], plan)
+        selected = nodes if selector is None else [node for node in nodes if selector.selects(node.metadata.labels)]
+        compared = "nodeLabels" if selector is None else "nodeLabels, and the nodeSelector of the parameters,"
         for flavor in plan.providers[name].flavor_names:
-            if flavor in flavors and not any(_matches(flavors[flavor], node) for node in nodes):
+            if flavor in flavors and not any(_matches(flavors[flavor], node) for node in selected):
                 yield (
                     f"no Node matches flavor {flavor} of CapacityProvider {name}: its capacity is zero; compare "
-                    "the flavor's nodeLabels with the labels of the nodes"
+                    f"the flavor's {compared} with the labels of the nodes"
                 )
+
+
+def _node_selector(provider: dqo.CapacityProvider, plan: Plan) -> parameters.LabelSelector | None:
+    """The one in the parameters of a node inventory, None where all nodes may be its own."""
+    known: Mapping[str, parameters.NodeInventoryParameters]
+    known = plan.manifests.of_kind(parameters.NODE_INVENTORY_PARAMETERS)
+    ref = provider.spec.parameters
+    if ref is None or ref.name not in known:
+        return None
+    selector = known[ref.name].spec.node_selector
+    return None if selector == parameters.LabelSelector() else selector
 
 
 def _silent_providers(plan: Plan) -> Iterator[str]:
@@ -144,38 +164,9 @@ def _ignored_capacity(plan: Plan) -> Iterator[str]:
                 )
 
 
-def _composites(plan: Plan) -> Iterator[str]:
-    """A composite already holds its members' capacity: listing both counts it twice."""
-    for name, orchestrator in sorted(plan.orchestrators.items()):
-        listed = {entry.name for entry in orchestrator.spec.capacity_discovery.providers}
-        for provider in sorted(listed & plan.providers.keys()):
-            for member in sorted(_members(provider, plan) & listed - {provider}):
-                yield (
-                    f"orchestrator {name} lists the composite {provider} and its member {member}: "
-                    f"the capacity of {member} counts twice; list only one of them"
-                )
-
-
-def _members(provider: str, plan: Plan) -> set[str]:
-    """The members of a composite, and of composites among these."""
-    composites: Mapping[str, parameters.CompositeParameters] = plan.manifests.of_kind(parameters.COMPOSITE_PARAMETERS)
-    found: set[str] = set()
-    waiting = [provider]
-    while waiting:
-        composite = plan.providers.get(waiting.pop())
-        ref = composite.spec.parameters if composite is not None else None
-        if composite is None or ref is None or composite.spec.controller_name != parameters.COMPOSITE_CONTROLLER:
-            continue
-        members = composites[ref.name].spec.members if ref.name in composites else ()
-        new = {member.name for member in members} - found
-        found |= new
-        waiting += sorted(new)
-    return found
-
-
 def _autoscaled(plan: Plan) -> Iterator[str]:
     """A quota made of the nodes that are there now blocks the scale-up that would bring more."""
-    from_nodes = flavors_from_nodes(plan.orchestrators.values(), plan.providers)
+    from_nodes = flavors_bounded_by_nodes(plan)
     checks: Mapping[str, AdmissionCheck] = plan.manifests.of_kind(ADMISSION_CHECK)
     quotas = {key: each for outcome in plan.outcomes.values() for key, each in outcome.quotas.items()}
     reasons = provisioned_flavors(quotas, plan.nodes, checks)

@@ -426,15 +426,29 @@ def test_a_place_is_a_file_a_document_its_line_and_an_item(tmp_path: Path) -> No
 
 def test_other_kinds_are_skipped_counted_and_said() -> None:
     """By kind and version; a kind of the same name in another group is another kind."""
-    pod = {"apiVersion": "v1", "kind": "Pod"}
+    service = {"apiVersion": "v1", "kind": "Service"}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
     foreign = {"apiVersion": "example.com/v1", "kind": "ClusterQueue", "spec": 3}
-    found = read(as_json(pod, listed(job, queue("a"), pod), foreign, listed({"metadata": {}}, kind="PodList")))
-    assert _names(found) == ["a"]
-    assert found.skipped == {"Pod (v1)": 3, "Job (batch/v1)": 1, "ClusterQueue (example.com/v1)": 1}
-    assert skipped_text(found.skipped) == (
-        "5 objects of kinds that dqo does not read: 1 ClusterQueue (example.com/v1), 1 Job (batch/v1), 3 Pod (v1)"
+    found = read(
+        as_json(service, listed(job, queue("a"), service), foreign, listed({"metadata": {}}, kind="ServiceList"))
     )
+    assert _names(found) == ["a"]
+    assert found.skipped == {"Service (v1)": 3, "Job (batch/v1)": 1, "ClusterQueue (example.com/v1)": 1}
+    assert skipped_text(found.skipped) == (
+        "5 objects of kinds that dqo does not read: 1 ClusterQueue (example.com/v1), 1 Job (batch/v1), 3 Service (v1)"
+    )
+
+
+def test_pods_of_one_name_in_two_namespaces_are_two() -> None:
+    """All other kinds that are read have no namespace; of one that is written all the same, nothing is made."""
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": namespace}} for namespace in "ab"
+    ]
+    found = read(as_json(*pods, queue("a") | {"metadata": {"name": "a", "namespace": "x"}}))
+    assert set(found.of_kind("Pod")) == {"a/p", "b/p"}
+    assert _names(found) == ["a"]
+    with pytest.raises(CommandError, match="Pod/a/p stands twice"):
+        read(as_json(*pods, pods[0]))
 
 
 @pytest.mark.parametrize("strict_bytes", [1 << 30, 0], ids=[CAREFUL, QUICK])
@@ -448,10 +462,10 @@ def test_a_kind_whose_name_ends_in_list_is_no_list(strict_bytes: int, monkeypatc
 
 def test_where_nothing_is_left_the_message_says_what_was_skipped(tmp_path: Path) -> None:
     """And where it was looked for."""
-    one = _write(tmp_path / "a.yaml", {"apiVersion": "v1", "kind": "Pod"})
+    one = _write(tmp_path / "a.yaml", {"apiVersion": "v1", "kind": "Service"})
     two = _write(tmp_path / "b.yaml", listed())
     assert _problem(one, two) == (
-        f"no object that dqo reads in {one}, {two}; skipped 1 object of kinds that dqo does not read: 1 Pod (v1)"
+        f"no object that dqo reads in {one}, {two}; skipped 1 object of kinds that dqo does not read: 1 Service (v1)"
     )
     assert _problem(two) == f"no object that dqo reads in {two}"
 
@@ -667,8 +681,8 @@ NULL_NODE = node("n") | {
         ),
         pytest.param(as_json(listed(NULLS, NULL_NODE)), id="null fields"),
         pytest.param(as_json(NULL_NODE), id="null fields of a single object"),
-        pytest.param(as_json(listed(queue("a"), {"apiVersion": "v1", "kind": "Pod"})), id="other kinds"),
-        pytest.param(as_json({"apiVersion": "v1", "kind": "Pod"}), id="only another kind"),
+        pytest.param(as_json(listed(queue("a"), {"apiVersion": "v1", "kind": "Service"})), id="other kinds"),
+        pytest.param(as_json({"apiVersion": "v1", "kind": "Service"}), id="only another kind"),
         pytest.param(as_json(listed(queue("a"), queue("a"))), id="one name twice"),
         pytest.param(as_json(listed(queue("a") | {"apiVersion": "kueue.x-k8s.io/v9"})), id="an unknown version"),
         pytest.param(as_json(listed({"metadata": {"name": "a"}})), id="no kind"),

@@ -178,13 +178,13 @@ TALKATIVE = [
     cohort("c"),
     queue("a", 1.5, cohort="c") | {"metadata": {"name": "a"}},
     queue("b", 2, cohort="c") | {"metadata": {"name": "b"}},
-    {"apiVersion": "v1", "kind": "Pod"},
+    {"apiVersion": "v1", "kind": "Service"},
 ]
 SAYS = (
     "f/cpu becomes 0 for ClusterQueue/a, ClusterQueue/b",
     "no metadata.generation on DynamicQuotaOrchestrator/o",
     "no metadata.uid on ClusterQueue/a, ClusterQueue/b",
-    "skipped 1 object of kinds that dqo does not read: 1 Pod (v1)",
+    "skipped 1 object of kinds that dqo does not read: 1 Service (v1)",
     "1.5 has to be quoted",
 )
 

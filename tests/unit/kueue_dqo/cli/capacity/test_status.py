@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kueue_dqo.cli.capacity.arguments import amounts_of
-from kueue_dqo.cli.capacity.status import Held, Request, held_of, is_written, patch, summary, wanted_status
+from kueue_dqo.cli.capacity.status import Request, summary, wanted_status
 from kueue_dqo.cli.errors import CommandError
+from providers.status import Held, is_written, patch, read_provider
 from tests.unit.kueue_dqo.cli.plan.builders import BY_HAND, DELETED, Plain, capacity, condition, provider
 
 EARLIER = "2026-01-31T12:00:00Z"
@@ -32,7 +33,7 @@ def held(
     if conditions:
         status["conditions"] = list(conditions)
     given = {"controller": BY_HAND, "generation": 3, "resourceVersion": "7", **more}
-    return held_of(json.dumps(provider("p", flavors, status=status or None, **given)).encode())
+    return read_provider(json.dumps(provider("p", flavors, status=status or None, **given)).encode())
 
 
 def asking(*pairs: str, **more: Any) -> Request:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -19,11 +20,15 @@ QUEUES: Final = "kueue.x-k8s.io/v1beta2"
 DQO: Final = "kueue.x-k8s.io/v1alpha1"
 OURS: Final = "kueue-dqo.dev/v1alpha1"
 NODE_INVENTORY: Final = "kueue-dqo.dev/node-inventory"
+MANUAL: Final = "kueue-dqo.dev/manual"
+COMPOSITE: Final = "kueue-dqo.dev/composite"
+PARAMETERS_KINDS: Final = {MANUAL: "ManualCapacity", COMPOSITE: "CompositeParameters"}
 BY_HAND: Final = "example.com/by-hand"
 GPU: Final = "nvidia.com/gpu"
 POOL: Final = {"pool": "a"}
 ONE_CPU: Final = {"cpu": 1}
 DELETED: Final = "2026-09-20T10:00:00Z"
+NOON: Final = datetime.datetime(2026, 9, 20, 12, tzinfo=datetime.UTC)
 REF: Final = {"apiGroup": "kueue.x-k8s.io", "kind": "DynamicQuotaOrchestrator", "name": "dqo"}
 
 
@@ -69,10 +74,11 @@ def provider(
     status: Plain | None = None,
     **metadata: Any,
 ) -> Plain:
-    """A CapacityProvider without a status, of the node inventory: the plan computes it."""
+    """A CapacityProvider without a status, of the node inventory unless said otherwise: the plan computes it."""
     spec: Plain = {"controllerName": controller, "orchestratedFlavors": [{"name": each} for each in flavors]}
     if parameters:
-        spec["parameters"] = {"apiGroup": "kueue-dqo.dev", "kind": "NodeInventoryParameters", "name": parameters}
+        kind = PARAMETERS_KINDS.get(controller, "NodeInventoryParameters")
+        spec["parameters"] = {"apiGroup": "kueue-dqo.dev", "kind": kind, "name": parameters}
     found = obj(DQO, "CapacityProvider", name, metadata={"generation": 1, **metadata}, spec=spec)
     return found if status is None else found | {"status": status}
 
@@ -85,8 +91,32 @@ def reporting(name: str = "nodes", amounts: Mapping[str, Mapping[str, object]] |
     return provider(name, tuple(amounts), **({"controller": BY_HAND, "status": status} | more))
 
 
-def inventory_parameters(name: str, **resources: Any) -> Plain:
-    return obj(OURS, "NodeInventoryParameters", name, spec={"resources": resources})
+def inventory_parameters(name: str, *, spec: Plain | None = None, **resources: Any) -> Plain:
+    """Parameters of a node inventory that choose resources, and more in `spec`."""
+    return obj(OURS, "NodeInventoryParameters", name, spec={"resources": resources, **(spec or {})})
+
+
+def manual_capacity(name: str, amounts: Mapping[str, Mapping[str, object]], **spec: Any) -> Plain:
+    """A ManualCapacity by its baseline."""
+    return obj(OURS, "ManualCapacity", name, spec={"baseline": capacity(amounts), **spec})
+
+
+def override(name: str, amounts: Mapping[str, Mapping[str, object]], begin: str, end: str, **more: Any) -> Plain:
+    """One of the overrides of a ManualCapacity."""
+    return {"name": name, "begin": begin, "end": end, **capacity(amounts), **more}
+
+
+def composite_parameters(name: str, *members: str, combine: str = "Min", **spec: Any) -> Plain:
+    listed = [{"name": member} for member in members]
+    return obj(OURS, "CompositeParameters", name, spec={"members": listed, "combine": combine, **spec})
+
+
+def pod(name: str, on: str, requests: Mapping[str, object], *, podset: str = "", namespace: str = "jobs") -> Plain:
+    """A pod that runs on a node; with a podset, one that Kueue manages."""
+    labels = {"kueue.x-k8s.io/podset": podset} if podset else {}
+    containers = [{"name": "main", "resources": {"requests": dict(requests)}}]
+    metadata = {"namespace": namespace, "labels": labels}
+    return obj("v1", "Pod", name, metadata=metadata, spec={"nodeName": on, "containers": containers})
 
 
 def orchestrator(
@@ -193,8 +223,8 @@ def manifests_of(*objects: Plain) -> Manifests:
     return manifests
 
 
-def plan_of(*objects: Plain, road: Road = Road.STATUS) -> Plan:
-    return make_plan(manifests_of(*objects), road)
+def plan_of(*objects: Plain, road: Road = Road.STATUS, at: datetime.datetime = NOON) -> Plan:
+    return make_plan(manifests_of(*objects), road, at)
 
 
 # --- what came out -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from kueue_dqo.cli.plan.table import show
 from kueue_dqo.cli.plan.warnings import warnings
 from orchestrator.enforcement.roads import Road
 from tests.unit.kueue_dqo.cli.plan.builders import (
+    NOON,
     Plain,
     cohort,
     condition,
@@ -37,7 +38,7 @@ def table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     def printed(*objects: Plain) -> str:
         manifests = manifests_of(*objects)
         manifests.origin = CLUSTER
-        plan = make_plan(manifests, Road.STATUS)
+        plan = make_plan(manifests, Road.STATUS, NOON)
         show(plan, warnings(plan), plan.notes)
         return capsys.readouterr().out
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,11 +18,15 @@ import yaml
 
 from kueue_dqo.cli.main import run
 from tests.unit.kueue_dqo.cli.plan.builders import (
+    MANUAL,
     Plain,
     condition,
     effective,
+    flavor,
+    manual_capacity,
     obj,
     orchestrator,
+    override,
     provider,
     queue,
     reporting,
@@ -175,6 +181,10 @@ def test_quotas_take_the_road_that_is_asked_for(plan: Call) -> None:
         pytest.param(["--max-file-size", "0"], "'0' is no size: write at least 1 byte, such as 2Gi", id="no byte"),
         pytest.param(["--max-file-size", "500m"], "'500m' is no size", id="half a byte"),
         pytest.param(["--max-file-size", "-1Gi"], "'-1Gi' is no size", id="a negative size"),
+        pytest.param(["--at", "2026-12-24"], "'2026-12-24' is no time: write it as 2026-12-24T00:00:00Z", id="a day"),
+        pytest.param(["--at", "2026-12-24T00:00:00"], "'2026-12-24T00:00:00' is no time", id="a time of any zone"),
+        pytest.param(["--at", "2026-02-30T00:00:00Z"], "'2026-02-30T00:00:00Z' is no time", id="a day that is none"),
+        pytest.param(["--at", "0001-01-01T00:00:00+01:00"], "is no time", id="a time before all years"),
         pytest.param(["--nonsense"], "No such option", id="an unknown option"),
     ],
 )
@@ -195,6 +205,52 @@ def test_a_file_above_the_limit_is_refused(plan: Call, tmp_path: Path) -> None:
     assert (printed.code, printed.out) == (1, "")
     assert f"has {size} bytes, more than the limit" in printed.err
     assert f"has {size} bytes, more than the limit of 1:" in plan(CHANGES, "--max-file-size", "1").err
+
+
+# --- the time -------------------------------------------------------------------------------------------------------
+
+CHRISTMAS = override("christmas", {"batch": {"cpu": 5}}, "2026-12-24T00:00:00+01:00", "2027-01-02T00:00:00+01:00")
+SEASONAL = [
+    flavor(),
+    provider(controller=MANUAL, parameters="season"),
+    manual_capacity("season", {"batch": {"cpu": 50}}, overrides=[CHRISTMAS]),
+    orchestrator(),
+    queue(),
+]
+
+
+@pytest.mark.parametrize(
+    ("at", "planned", "said"),
+    [
+        pytest.param("2026-12-23T22:59:59Z", "10 → 50", "2026-12-23T22:59:59Z", id="before"),
+        pytest.param("2026-12-23T23:00:00Z", "10 → 5 ", "2026-12-23T23:00:00Z", id="from its beginning"),
+        pytest.param("2026-12-24T00:00:00+01:00", "10 → 5 ", "2026-12-23T23:00:00Z", id="with an offset"),
+        pytest.param("2026-12-24T00:00:00.75+01:00", "10 → 5 ", "2026-12-23T23:00:00Z", id="within a second"),
+    ],
+)
+def test_a_plan_is_for_the_time_that_is_asked_for(plan: Call, at: str, planned: str, said: str) -> None:
+    """A note says in UTC which one that is."""
+    printed = plan(SEASONAL, "--at", at)
+    assert printed.code == 0, printed.err
+    assert planned in printed.out
+    assert f"planned for {said}, which matters to CapacityProvider/nodes; --at plans" in printed.out
+
+
+def test_without_a_time_the_plan_is_for_now(plan: Call) -> None:
+    """Which a note says as well."""
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    err = plan(SEASONAL, "-o", "json").err
+    found = re.search(r"Note: planned for (\S+Z), which matters", err)
+    assert found is not None, err
+    assert before <= datetime.datetime.fromisoformat(found[1]) <= datetime.datetime.now(datetime.UTC)
+
+
+def test_a_time_that_makes_no_difference_is_said_to_make_none(plan: Call) -> None:
+    """Such as where every provider has a status. Nothing is said where no time was asked for."""
+    note = "--at makes no difference: no capacity that is computed here depends on the time"
+    assert note in plan(CHANGES, "--at", "2026-12-24T00:00:00Z").out
+    assert "--at" not in plan(CHANGES).out
+    assert note not in plan(SEASONAL, "--at", "2026-12-24T00:00:00Z").out
 
 
 # --- exit codes -----------------------------------------------------------------------------------------------------
@@ -230,9 +286,9 @@ def test_an_error_is_1_whatever_is_asked_for(plan: Call) -> None:
 
 # --- streams --------------------------------------------------------------------------------------------------------
 
-POD = obj("v1", "Pod", "p")
+SERVICE = obj("v1", "Service", "p")
 OLD = queue("old", spec={"cohort": "teams"})
-TALKATIVE = [reporting(), orchestrator(generation=None), queue(status=usage({"batch": {"cpu": 50}})), POD, OLD]
+TALKATIVE = [reporting(), orchestrator(generation=None), queue(status=usage({"batch": {"cpu": 50}})), SERVICE, OLD]
 
 
 def test_warnings_and_notes_are_in_the_table(plan: Call) -> None:
@@ -255,7 +311,7 @@ def test_warnings_and_notes_go_to_standard_error_beside_a_list(plan: Call, outpu
     assert [line.partition(":")[0] for line in lines] == ["Warning", "Note", "Note", "Note"]
     assert lines[0].startswith("Warning: ClusterQueue/q uses 50 batch/cpu")
     assert lines[1].startswith("Note: no metadata.generation on DynamicQuotaOrchestrator/dqo")
-    assert lines[2] == "Note: skipped 1 object of kinds that dqo does not read: 1 Pod (v1)"
+    assert lines[2] == "Note: skipped 1 object of kinds that dqo does not read: 1 Service (v1)"
     assert "ClusterQueue/old: spec.cohort: 'teams' is ignored" in lines[3]
     assert yaml.safe_load(printed.out)["kind"] == "List"
 

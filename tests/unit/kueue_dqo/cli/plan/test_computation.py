@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from typing import Any
@@ -9,31 +10,39 @@ from typing import Any
 import pytest
 
 from kueue_dqo.api.meta import ObjectKey
-from kueue_dqo.cli.plan.computation import Plan
+from kueue_dqo.cli.objects import CLUSTER
+from kueue_dqo.cli.plan.computation import Plan, make_plan
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.unit.kueue_dqo.cli.plan.builders import (
     BY_HAND,
+    COMPOSITE,
     DELETED,
     GPU,
+    MANUAL,
     NODE_INVENTORY,
-    OURS,
+    NOON,
     QUEUES,
     REF,
     Plain,
     capacity,
     cohort,
+    composite_parameters,
     condition,
     condition_of,
     effective,
     flavor,
     groups,
     inventory_parameters,
+    manifests_of,
+    manual_capacity,
     node,
     nominal,
     obj,
     orchestrator,
+    override,
     plan_of,
+    pod,
     provider,
     published,
     queue,
@@ -183,21 +192,20 @@ def with_reference(group: str, kind: str, name: str = "chosen") -> Plain:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param(provider(parameters="gone"), "NodeInventoryParameters gone does not exist: create it, or correct "
-                     "spec.parameters", id="missing"),
-        pytest.param(with_reference("kueue-dqo.dev", "CompositeParameters"), "spec.parameters names a "
-                     "CompositeParameters of kueue-dqo.dev; kueue-dqo.dev/node-inventory takes a "
-                     "NodeInventoryParameters of kueue-dqo.dev", id="another kind of ours"),
-        pytest.param(with_reference("example.com", "NodeInventoryParameters"), "spec.parameters names a "
-                     "NodeInventoryParameters of example.com; kueue-dqo.dev/node-inventory takes a "
-                     "NodeInventoryParameters of kueue-dqo.dev", id="another group"),
+        pytest.param(provider(parameters="gone"), "spec.parameters names NodeInventoryParameters 'gone', which does "
+                     "not exist: create it, or correct the name", id="missing"),
+        pytest.param(with_reference("kueue-dqo.dev", "CompositeParameters"), "spec.parameters names kind "
+                     "'CompositeParameters' of apiGroup 'kueue-dqo.dev', but the controller reads kind "
+                     "'NodeInventoryParameters' of apiGroup 'kueue-dqo.dev': correct it", id="another kind of ours"),
+        pytest.param(with_reference("example.com", "NodeInventoryParameters"), "spec.parameters names kind "
+                     "'NodeInventoryParameters' of apiGroup 'example.com', but the controller reads kind "
+                     "'NodeInventoryParameters' of apiGroup 'kueue-dqo.dev': correct it", id="another group"),
     ],
 )  # fmt: skip
 def test_parameters_that_are_not_there_or_of_a_wrong_kind_are_misconfigured(given: Plain, message: str) -> None:
     """Nothing is published by defaults that somebody did not ask for."""
     chosen = inventory_parameters("chosen", include=["cpu"])
-    composite = obj(OURS, "CompositeParameters", "chosen", spec={"members": []})
-    plan = plan_of(*SIX_NODES, flavor(), given, chosen, composite)
+    plan = plan_of(*SIX_NODES, flavor(), given, chosen, composite_parameters("chosen", "nodes"))
     assert published(plan) is None
     assert (synchronized(plan).status, synchronized(plan).reason) == ("False", "Misconfigured")
     assert synchronized(plan).message == message
@@ -220,6 +228,84 @@ def test_a_provider_without_parameters_reports_everything() -> None:
     nodes = [node(has={"cpu": 8, "pods": 110})]
     plan = plan_of(*nodes, flavor(), provider(), inventory_parameters("some", include=["cpu"]))
     assert published(plan) == {"batch": {"cpu": "8", "pods": "110"}}
+
+
+# --- what else is computed ------------------------------------------------------------------------------------------
+
+
+def test_quotas_follow_nodes_below_a_ceiling_in_one_go() -> None:
+    """Nodes and numbers written by hand, the lesser of both, and the shares of that."""
+    objects = [*SIX_NODES, flavor(), provider(), provider("budget", controller=MANUAL, parameters="budget")]
+    objects += [manual_capacity("budget", {"batch": {"cpu": 30}})]
+    objects += [
+        provider("both", controller=COMPOSITE, parameters="both"),
+        composite_parameters("both", "nodes", "budget"),
+    ]
+    for order in (objects, objects[::-1]):
+        plan = plan_of(*order, orchestrator(root="Cohort/teams", providers=["both"]), *TEAMS)
+        assert plan.computed_providers == {"nodes", "budget", "both"}
+        assert published(plan, "both") == {"batch": {"cpu": "30"}}
+        assert nominal(plan, "team-a") == {"batch/cpu": "10"}
+        assert nominal(plan, "team-b") == {"batch/cpu": "20"}
+        assert plan.notes == []
+
+
+def test_numbers_that_were_written_for_a_time_are_those_of_the_time_of_the_plan() -> None:
+    """And a note says which time that is."""
+    night = override("night", {"batch": {"cpu": 60}}, "2026-09-20T20:00:00Z", "2026-09-21T06:00:00Z")
+    objects = [
+        flavor(),
+        provider(controller=MANUAL, parameters="hours"),
+        manual_capacity("hours", {"batch": {"cpu": 30}}, overrides=[night]),
+        orchestrator(),
+        queue(),
+    ]
+    by_day = plan_of(*objects)
+    assert nominal(by_day, "q") == {"batch/cpu": "30"}
+    assert by_day.notes == [
+        "planned for 2026-09-20T12:00:00Z, which matters to CapacityProvider/nodes; --at plans for another time"
+    ]
+    by_night = plan_of(*objects, at=NOON + datetime.timedelta(hours=10))
+    assert nominal(by_night, "q") == {"batch/cpu": "60"}
+    assert by_night.notes[0].startswith("planned for 2026-09-20T22:00:00Z, ")
+
+
+BY_PODS = inventory_parameters("by-pods", spec={"reserve": "UnmanagedPods"})
+
+
+def test_pods_of_one_name_in_two_namespaces_are_two() -> None:
+    """Both take off what they request."""
+    pods = [pod("agent", "n1", {"cpu": 1}, namespace=namespace) for namespace in ("a", "b")]
+    plan = plan_of(node(has={"cpu": 8}), flavor(), provider(parameters="by-pods"), BY_PODS, *pods)
+    assert published(plan) == {"batch": {"cpu": "6"}}
+    assert plan.notes == []
+
+
+def test_that_there_are_no_pods_is_said_where_they_would_be_counted() -> None:
+    """Manifests in git have none, and the capacity is then larger than in the cluster."""
+    objects = [node(has={"cpu": 8}), flavor(), provider(parameters="by-pods"), BY_PODS]
+    assert plan_of(*objects).notes == [
+        (
+            "there is no Pod in the files: computed as if none ran, although the parameters of "
+            "CapacityProvider/nodes have them counted (cordoned, reserve); add `kubectl get pods -A -o json`"
+        )
+    ]
+    manifests = manifests_of(*objects)
+    manifests.origin = CLUSTER
+    assert make_plan(manifests, Road.STATUS, NOON).notes == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(provider(), id="no parameters"),
+        pytest.param(provider(parameters="plain"), id="parameters that count no pods"),
+        pytest.param(reporting(controller=NODE_INVENTORY, parameters="by-pods"), id="a status that stands there"),
+    ],
+)
+def test_nothing_is_said_of_pods_that_nobody_counts(given: Plain) -> None:
+    """They make no difference."""
+    assert plan_of(node(), flavor(), given, BY_PODS, inventory_parameters("plain")).notes == []
 
 
 # --- metadata that is filled in -------------------------------------------------------------------------------------

@@ -30,12 +30,26 @@ EXAMPLES = [
     "02-gpu-pools",
     "03-two-orchestrators-in-conflict",
     "04-cluster-dump",
+    "05-capacity-by-calendar",
+    "06-nodes-below-a-ceiling",
+    "07-machines-in-trouble",
 ]
+PLANNED_FOR = {
+    "05-capacity-by-calendar": "2026-10-06T22:00:00+02:00",
+    "07-machines-in-trouble": "2026-09-20T10:00:00Z",
+}
+"""The times in the READMEs of those that depend on the time."""
 PROGRAM = [sys.executable, "-m", "kueue_dqo.cli", "plan", "-f"]
 SET_BY_OTHERS = re.compile(
     r"COLUMNS|LINES|NO_COLOR|FORCE_COLOR|CLICOLOR.*|TTY_.*|TERM|COLORTERM|LC_.*|LANG|PYTHON.*|CI"
 )
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def command(example: str) -> list[str]:
+    """The one in the example's README."""
+    at = PLANNED_FOR.get(example)
+    return [*PROGRAM, f"examples/{example}", *([f"--at={at}"] if at is not None else [])]
 
 
 def environment(changes: dict[str, str]) -> dict[str, str]:
@@ -47,7 +61,7 @@ def environment(changes: dict[str, str]) -> dict[str, str]:
 def piped(example: str, *, stdin: int = subprocess.DEVNULL, **changes: str) -> bytes:
     """What the command prints into a pipe, which has to be all that it prints."""
     process = subprocess.run(
-        [*PROGRAM, f"examples/{example}"],
+        command(example),
         cwd=ROOT,
         env=environment(changes),
         stdin=stdin,
@@ -68,11 +82,10 @@ def open_terminal(columns: int) -> tuple[int, int]:
 def in_terminal(example: str, columns: int, **changes: str) -> str:
     """What the command prints on a terminal."""
     person, program = open_terminal(columns)
-    command = [*PROGRAM, f"examples/{example}"]
     with (
         os.fdopen(person, "rb", buffering=0) as screen,
         subprocess.Popen(
-            command, cwd=ROOT, env=environment(changes), stdin=program, stdout=program, stderr=program
+            command(example), cwd=ROOT, env=environment(changes), stdin=program, stdout=program, stderr=program
         ) as process,
     ):
         os.close(program)
@@ -103,7 +116,7 @@ def test_the_table_of_an_example_reads_as_it_should(example: str) -> None:
 
 def test_every_example_has_its_text() -> None:
     """A new example needs one, and a lost one must not look like success."""
-    assert sorted(path.name for path in (ROOT / "examples").iterdir() if path.is_dir()) == EXAMPLES
+    assert sorted(path.name for path in (ROOT / "examples").glob("[0-9]*")) == EXAMPLES
     assert sorted(path.stem for path in GOLDEN.iterdir()) == EXAMPLES
 
 

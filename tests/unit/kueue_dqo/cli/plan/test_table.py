@@ -16,11 +16,13 @@ from orchestrator.enforcement.roads import Road
 from tests.unit.kueue_dqo.cli.plan.builders import (
     DELETED,
     GPU,
+    MANUAL,
     Plain,
     cohort,
     condition,
     effective,
     flavor,
+    manual_capacity,
     node,
     orchestrator,
     plan_of,
@@ -96,6 +98,9 @@ def test_capacity_that_was_computed_here_is_told_from_one_that_was_reported(tabl
     text = table(node(has={"cpu": 8}), flavor(), flavor("gpu"), provider(), reporting("hand", {"gpu": {"cpu": 1}}))
     assert row(text, "nodes: computed here from the nodes: batch: 1 node, 8 cpu")
     assert "hand: computed" not in text
+    by_person = provider("person", ["gpu"], controller=MANUAL, parameters="m")
+    text = table(flavor("gpu"), by_person, manual_capacity("m", {"gpu": {"cpu": 1}}))
+    assert row(text, "person: computed here: manual: baseline; gpu: 1 cpu")
 
 
 def test_what_no_queue_asks_for_stands_aside(table: Table) -> None:

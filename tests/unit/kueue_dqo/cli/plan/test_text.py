@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from fractions import Fraction
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Format, Quantity
-from kueue_dqo.cli.plan.text import amount_text, rounded
+from kueue_dqo.cli.plan.text import amount_text, rounded, time_text
 from kueue_dqo.cli.terminal import one_line
 
 STEPS: dict[str, int] = {"": 1}
@@ -149,3 +150,10 @@ def test_ordinary_text_is_left_alone() -> None:
     """In any language; a line end becomes a space, because a message is one line."""
     assert one_line("größer — 更大 ▼ naïve 🙂") == "größer — 更大 ▼ naïve 🙂"
     assert one_line("one\ntwo") == "one two"
+
+
+def test_a_time_is_shown_in_utc_and_in_whole_seconds() -> None:
+    """As an API server writes it."""
+    berlin = datetime.timezone(datetime.timedelta(hours=1))
+    time = datetime.datetime(2026, 12, 24, 0, 30, 0, 999999, tzinfo=berlin)
+    assert time_text(time) == "2026-12-23T23:30:00Z"

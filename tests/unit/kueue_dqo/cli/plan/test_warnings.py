@@ -14,22 +14,29 @@ from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.unit.kueue_dqo.cli.plan.builders import (
     BY_HAND,
+    COMPOSITE,
     DELETED,
     GPU,
+    MANUAL,
     NODE_INVENTORY,
-    OURS,
+    NOON,
+    POOL,
     QUEUES,
     REF,
     Plain,
     cohort,
+    composite_parameters,
     flavor,
     groups,
+    inventory_parameters,
     manifests_of,
+    manual_capacity,
     node,
     obj,
     orchestrator,
     plan_of,
     provider,
+    published,
     queue,
     reporting,
     usage,
@@ -244,17 +251,46 @@ def test_an_orchestrated_flavor_that_is_not_reported_is_no_capacity_passed_over(
     assert warned(given, orchestrator(), queue()) == []
 
 
+def test_nodes_that_the_parameters_do_not_select_match_nothing() -> None:
+    """The message says where to look besides."""
+    selector = {"nodeSelector": {"matchLabels": {"rack": "1"}}}
+    given = [
+        flavor(),
+        provider(parameters="rack"),
+        inventory_parameters("rack", spec=selector),
+        orchestrator(),
+        queue(),
+    ]
+    found = about("no Node matches", warned(node(labels=POOL | {"rack": "2"}), *given))
+    assert found == [
+        (
+            "no Node matches flavor batch of CapacityProvider nodes: its capacity is zero; compare the flavor's "
+            "nodeLabels, and the nodeSelector of the parameters, with the labels of the nodes"
+        )
+    ]
+    assert warned(node(labels=POOL | {"rack": "1"}), *given) == []
+
+
+@pytest.mark.parametrize("controller", [MANUAL, COMPOSITE])
+def test_only_the_node_inventory_misses_nodes(controller: str) -> None:
+    """Numbers of a person need none."""
+    given = provider(controller=controller, parameters="p")
+    specs = [manual_capacity("p", {"batch": {"cpu": 1}}), composite_parameters("p", "other"), reporting("other")]
+    plan = plan_of(flavor(), given, *specs)
+    assert plan.computed_providers == {"nodes"}
+    assert published(plan) is not None
+    assert warnings(plan) == []
+
+
 # --- composites -----------------------------------------------------------------------------------------------------
 
 
 def composite(name: str = "ceiling", parameters: str = "members") -> Plain:
-    found = reporting(name, controller="kueue-dqo.dev/composite")
-    found["spec"]["parameters"] = {"apiGroup": "kueue-dqo.dev", "kind": "CompositeParameters", "name": parameters}
-    return found
+    return reporting(name, controller=COMPOSITE, parameters=parameters)
 
 
 def composite_of(*members: str, name: str = "members") -> Plain:
-    return obj(OURS, "CompositeParameters", name, spec={"members": [{"name": member} for member in members]})
+    return composite_parameters(name, *members)
 
 
 def test_a_composite_beside_its_member_counts_twice() -> None:
@@ -285,7 +321,7 @@ def test_a_composite_beside_its_member_counts_twice() -> None:
         pytest.param([reporting("ceiling"), composite_of("nodes")], [["ceiling", "nodes"]], id="it is no composite"),
         pytest.param([composite_of("nodes")], [["ceiling", "nodes"]], id="the composite has no object"),
         pytest.param(
-            [reporting("ceiling", controller="kueue-dqo.dev/composite"), composite_of("nodes")],
+            [reporting("ceiling", controller=COMPOSITE), composite_of("nodes")],
             [["ceiling", "nodes"]],
             id="it has no parameters",
         ),
@@ -319,6 +355,36 @@ def test_composites_of_one_orchestrator_come_by_name() -> None:
     lists = orchestrator(root=None, providers=[*names, "nodes"])
     found = about("twice", warned(*objects, composite_of("nodes"), reporting("nodes"), lists))
     assert [warning.split()[5] for warning in found] == sorted(names)
+
+
+MORE_COMPOSITES = [
+    pytest.param("Min", ["nodes", "ceiling"], True, id="the lesser of nodes and a ceiling"),
+    pytest.param("Min", ["ceiling", "elsewhere"], False, id="the lesser of two ceilings"),
+    pytest.param("Max", ["nodes", "ceiling"], False, id="the greater of nodes and a ceiling"),
+    pytest.param("Max", ["nodes", "more-nodes"], True, id="the greater of nodes and nodes"),
+    pytest.param("Sum", ["nodes", "ceiling"], False, id="nodes and a ceiling together"),
+    pytest.param("Sum", ["nodes", "other-flavor"], True, id="nodes, and what has no part in the flavor"),
+    pytest.param("Sum", ["other-flavor"], False, id="nobody reports the flavor"),
+    pytest.param("Min", ["gone"], False, id="a member that is not there"),
+    pytest.param("Min", ["inner"], True, id="a composite of nodes"),
+    pytest.param("Min", ["outer", "ceiling"], False, id="a member of itself"),
+]
+
+
+@pytest.mark.parametrize(("combine", "members", "warns"), MORE_COMPOSITES)
+def test_a_composite_that_reports_no_more_than_the_nodes_blocks_the_scale_up(
+    combine: str, members: list[str], warns: bool
+) -> None:
+    """As nodes alone do. One that goes beyond them does not."""
+    objects = [
+        *(node(labels={KARPENTER: "p"}), flavor(labels={KARPENTER: "p"}), flavor("other", {"pool": "z"})),
+        *(reporting(name, controller=NODE_INVENTORY) for name in ("nodes", "more-nodes")),
+        *(reporting("ceiling"), reporting("elsewhere"), reporting("other-flavor", {"other": {"cpu": 1}})),
+        *(composite("inner", "i"), composite_parameters("i", "nodes", combine="Sum")),
+        *(composite("outer", "o"), composite_parameters("o", *members, combine=combine)),
+    ]
+    found = warned(*objects, orchestrator(providers=["outer"]), queue())
+    assert [text.startswith("the quota of flavor batch comes from nodes") for text in found] == [True] * warns
 
 
 # --- autoscaled flavors ---------------------------------------------------------------------------------------------
@@ -539,7 +605,7 @@ def warned_of(signs: Mapping[str, Sign]) -> list[str]:
     """Of two providers that report, in a cluster that has these Leases."""
     manifests = manifests_of(reporting("a"), reporting("b", {"other": {"cpu": 1}}))
     manifests.objects[LEASE] = dict(signs)
-    return warnings(make_plan(manifests, Road.SPEC))
+    return warnings(make_plan(manifests, Road.SPEC, NOON))
 
 
 def test_a_provider_whose_lease_ran_out_seems_to_be_dead() -> None:

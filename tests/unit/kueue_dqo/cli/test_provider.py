@@ -1,0 +1,198 @@
+"""`dqo provider`: which commands there are, what they take, and what is said where a package does not fit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from kueue_dqo.cli.main import run
+from kueue_dqo.cli.orchestrator import orchestrator
+from kueue_dqo.cli.provider import provider
+from kueue_dqo.provider import CapacityController
+from kueue_dqo.runtime.process import CannotListen
+from providers.daemon import Options
+
+OURS = ["composite", "manual", "node-inventory"]
+
+GOOD = """
+from kueue_dqo.provider import CapacityController
+CONTROLLER = CapacityController(name="example.com/test", open=lambda environment: None)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages that is on the path."""
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("third_party"):
+            del sys.modules[name]
+
+
+def install(site: Path, distribution: str, code: str, *, name: str = "licences") -> None:
+    """A distribution whose entry point `name` leads to `CONTROLLER` in a module with that code."""
+    module = f"third_party_{distribution.replace('-', '_')}"
+    (site / f"{module}.py").write_text(code, encoding="utf-8")
+    metadata = site / f"{distribution}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", encoding="utf-8")
+    entry = f"[kueue_dqo.providers]\n{name} = {module}:CONTROLLER\n"
+    (metadata / "entry_points.txt").write_text(entry, encoding="utf-8")
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Options, CapacityController[Any]]]:
+    """What would be run, instead of running it."""
+    found: list[tuple[Options, CapacityController[Any]]] = []
+
+    async def note(options: Options, controller: CapacityController[Any]) -> None:
+        found.append((options, controller))
+
+    monkeypatch.setattr("providers.daemon.run", note)
+    return found
+
+
+def output(capsys: pytest.CaptureFixture[str]) -> str:
+    captured = capsys.readouterr()
+    return " ".join((captured.out + captured.err).split())
+
+
+def test_the_help_lists_what_is_installed_without_importing_it(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(site, "licence-watch", "raise SystemExit('imported')")
+    assert run(["provider", "--help"]) == 0
+    text = output(capsys)
+    for name in OURS:
+        assert f"{name} From the distribution kueue-dqo." in text
+    assert "licences From the distribution licence-watch." in text
+    assert run(["provider", "licences", "--help"]) == 0
+    assert "--only NAME" in output(capsys)
+
+
+def test_a_third_partys_source_is_run_like_ours(
+    site: Path, runs: list[tuple[Options, CapacityController[Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the name of its entry point."""
+    install(site, "licence-watch", GOOD)
+    monkeypatch.setenv("DQO_NAMESPACE", "here")
+    assert run(["provider", "licences"]) == 0
+    ((options, controller),) = runs
+    assert controller.name == "example.com/test"
+    assert (options.name, options.lease_name) == ("licences", "kueue-dqo-licences")
+    assert options.field_manager == "kueue-dqo-licences"
+    assert options.namespace == "here"
+    assert (options.only, options.interval, options.observe_timeout) == (frozenset(), 300.0, 60.0)
+
+
+def test_options_reach_the_daemon(runs: list[tuple[Options, CapacityController[Any]]]) -> None:
+    arguments = [
+        *("--only", "a", "--only", "b", "--interval", "1m30s", "--observe-timeout", "5s", "--concurrency", "2"),
+        *("--lease-name", "other", "--listen", "127.0.0.1:0", "--no-leader-elect", "--identity", "me"),
+    ]
+    assert run(["provider", "manual", *arguments]) == 0
+    options = runs[0][0]
+    assert (options.only, options.interval, options.observe_timeout) == (frozenset({"a", "b"}), 90.0, 5.0)
+    assert (options.lease_name, options.host, options.port) == ("other", "127.0.0.1", 0)
+    assert (options.leader_elect, options.concurrency) == (False, 2)
+    assert options.identity.startswith("me_")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--interval", "5"], "'5' is no duration"),
+        (["--observe-timeout", "0s"], "'0s' is too short"),
+        (["--concurrency", "0"], "not in the range"),
+        (["--retry-period", "10"], "each longer than the one before"),
+        (["--renew-deadline", "14.5"], "too close to --lease-duration"),
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense_are_refused(
+    arguments: list[str],
+    says: str,
+    runs: list[tuple[Options, CapacityController[Any]]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["provider", "manual", *arguments]) == 1
+    assert says in output(capsys)
+    assert runs == []
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("import a_package_that_is_not_there", "ModuleNotFoundError: No module named 'a_package_that_is_not_there'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("", "AttributeError"),
+        ("CONTROLLER = 1", "is a int, not a kueue_dqo.provider.CapacityController"),
+    ],
+    ids=["missing import", "exception", "no such name", "another type"],
+)
+def test_a_source_that_cannot_be_loaded_is_named_with_its_distribution(
+    site: Path, code: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site, "licence-watch", code)
+    assert run(["provider", "licences"]) == 1
+    text = output(capsys)
+    assert text.startswith("Error: provider 'licences' cannot be ")
+    assert "third_party_licence_watch:CONTROLLER of the distribution licence-watch" in text
+    assert says in text
+
+
+def test_a_name_that_two_distributions_give_is_run_by_none(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(site, "licence-watch", GOOD)
+    install(site, "other-watch", GOOD)
+    assert run(["provider", "licences"]) == 1
+    assert "by the distribution licence-watch and by the distribution other-watch" in output(capsys)
+    assert run(["provider", "--help"]) == 0
+    assert "licences From the distribution licence-watch and the distribution other-watch." in output(capsys)
+
+
+def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["provider", "nope"]) == 1
+    assert "No such command 'nope'" in output(capsys)
+
+
+def test_what_a_user_can_put_right_needs_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def taken(*_: object) -> None:
+        raise CannotListen("0.0.0.0:8080 cannot be listened on: Address already in use")
+
+    monkeypatch.setattr("providers.daemon.run", taken)
+    assert run(["provider", "manual"]) == 1
+    assert "Address already in use; choose another address with --listen" in output(capsys)
+    assert run(["provider", "manual", "--kubeconfig", "/nonexistent"]) == 1
+
+
+def test_a_source_that_fails_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise ExceptionGroup("x", [ValueError("the watch is broken")])
+
+    monkeypatch.setattr("providers.daemon.run", fail)
+    assert run(["provider", "manual"]) == 1
+
+
+def test_both_kinds_of_daemon_take_the_same_common_options() -> None:
+    command = provider.get_command(click.Context(provider), "manual")
+    assert command is not None
+    own = {"enforcement", "concurrency", "write_qps", "write_burst", "quota_metrics"}
+    assert {each.name for each in orchestrator.params} - own <= {each.name for each in command.params}
+
+
+def test_the_daemon_has_no_need_of_the_libraries_of_others() -> None:
+    """In a pod, every megabyte is one of many replicas'."""
+    program = (
+        "import sys, kueue_dqo.cli.main, kueue_dqo.cli.provider, providers.daemon, providers.node_inventory.source\n"
+        "print(sorted({'kubernetes_asyncio', 'yaml', 'dateutil', 'boto3', 'google'} & sys.modules.keys()))"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert finished.stdout.strip() == "[]"
