@@ -15,7 +15,14 @@ import yaml
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
-OVERLAYS: Final = tuple(sorted(folder.name for folder in (MANIFESTS / "overlays").iterdir()))
+PROVIDERS: Final = ("composite", "manual", "node-inventory")
+PROVIDERS_OVERLAY: Final = "providers"
+OVERLAYS: Final = tuple(
+    sorted(folder.name for folder in (MANIFESTS / "overlays").iterdir() if folder.name != PROVIDERS_OVERLAY)
+)
+"""Those of the orchestrator, one for each road."""
+DAEMONS: Final = (*OVERLAYS, *PROVIDERS)
+"""Everything that runs as a Deployment: the orchestrator on each road, and each provider."""
 NAMESPACE: Final = "kueue-dqo-system"
 ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
 
@@ -37,6 +44,22 @@ def overlay(name: str) -> tuple[dict[str, Any], ...]:
     return render(f"overlays/{name}")
 
 
+def daemon(name: str) -> tuple[dict[str, Any], ...]:
+    """What one of the daemons is installed with: its own objects, and those that all have in common."""
+    if name not in PROVIDERS:
+        return overlay(name)
+    return tuple(
+        each
+        for each in overlay(PROVIDERS_OVERLAY)
+        if each["metadata"]["labels"].get("app.kubernetes.io/component") in (None, name)
+    )
+
+
+def component(name: str) -> str:
+    """What the daemon's objects and its container are called."""
+    return name if name in PROVIDERS else "orchestrator"
+
+
 def of_kind(objects: tuple[dict[str, Any], ...], kind: str) -> list[dict[str, Any]]:
     return [each for each in objects if each["kind"] == kind]
 
@@ -48,8 +71,8 @@ def only(objects: tuple[dict[str, Any], ...], kind: str) -> dict[str, Any]:
 
 
 def pod(name: str) -> dict[str, Any]:
-    """The pod template of the overlay's Deployment."""
-    template: dict[str, Any] = only(overlay(name), "Deployment")["spec"]["template"]
+    """The pod template of the daemon's Deployment."""
+    template: dict[str, Any] = only(daemon(name), "Deployment")["spec"]["template"]
     return template
 
 

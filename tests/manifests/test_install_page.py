@@ -12,8 +12,20 @@ import yaml
 
 from kueue_dqo import __version__
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
-from tests.manifests.rendered import MANIFESTS, NAMESPACE, ORCHESTRATOR, OVERLAYS, ROOT, build, of_kind, overlay, render
+from tests.manifests.rendered import (
+    MANIFESTS,
+    NAMESPACE,
+    ORCHESTRATOR,
+    OVERLAYS,
+    PROVIDERS,
+    ROOT,
+    build,
+    of_kind,
+    overlay,
+    render,
+)
 
+COMPONENTS = tuple(folder.name for folder in (MANIFESTS / "components").iterdir())
 PAGE = (ROOT / "docs/install.md").read_text()
 
 
@@ -24,6 +36,7 @@ def _blocks(language: str) -> list[str]:
 SNIPPETS: dict[str, Any] = {
     next(iter(plain.get("spec", plain))): plain for plain in map(yaml.safe_load, _blocks("yml"))
 }
+"""By their first field."""
 
 
 def _pointer(*parts: str) -> str:
@@ -38,10 +51,10 @@ FIELDS = {
 
 
 def test_every_folder_that_is_named_can_be_built() -> None:
-    """Those behind `-k`, and the resources of the admin's own kustomization."""
-    named = set(re.findall(r"manifests/([a-z/]*[a-z])", PAGE))
-    assert {"crds/kueue", "overlays/observe"} <= named
-    for folder in named:
+    """Those behind `-k`, and the resources of the admin's own kustomization. Components need one to be built in."""
+    named = set(re.findall(r"manifests/([a-z/-]*[a-z])", PAGE))
+    assert {"crds/kueue", "crds/providers", "overlays/observe", "overlays/providers"} <= named
+    for folder in named - {f"components/{each}" for each in COMPONENTS}:
         assert (MANIFESTS / folder / "kustomization.yaml").is_file()
         assert render(folder)
 
@@ -50,6 +63,34 @@ def test_every_folder_that_is_named_can_be_built() -> None:
 def test_every_overlay_is_told(name: str) -> None:
     """In the table that one is chosen by."""
     assert f"\n| `{name}` |" in PAGE
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_every_provider_is_told(name: str) -> None:
+    """With its base in the table, and in the kustomization that has it beside an orchestrator."""
+    assert f"\n| `base/{name}` |" in PAGE
+    assert f"../manifests/base/{name}" in SNIPPETS["resources"]["resources"]
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_every_component_is_told(name: str) -> None:
+    """By its name, and in the same kustomization."""
+    assert f"the component `{name}`" in PAGE
+    assert f"../manifests/components/{name}" in SNIPPETS["resources"]["components"]
+
+
+def test_providers_and_an_orchestrator_are_installed_by_one_kustomization(tmp_path: Path) -> None:
+    """The page's file, beside `manifests/`: every daemon with the admin's image."""
+    shutil.copytree(MANIFESTS, tmp_path / "manifests")
+    (tmp_path / "my-cluster").mkdir()
+    (tmp_path / "my-cluster/kustomization.yaml").write_text(yaml.safe_dump(SNIPPETS["resources"]))
+    deployments = of_kind(build(tmp_path / "my-cluster"), "Deployment")
+    assert {each["metadata"]["name"] for each in deployments} == {
+        ORCHESTRATOR,
+        *(f"kueue-dqo-{name}" for name in PROVIDERS),
+    }
+    images = {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in deployments}
+    assert images == {f"REGISTRY/kueue-dqo:{__version__}"}
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

@@ -1,12 +1,27 @@
-"""What the orchestrator may do in a cluster: for each road exactly what it needs."""
+"""What each daemon may do in a cluster: for each road, and each provider, exactly what it needs."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
-from tests.manifests.rendered import NAMESPACE, ORCHESTRATOR, OVERLAYS, of_kind, overlay
+from tests.manifests.rendered import (
+    DAEMONS,
+    MANIFESTS,
+    NAMESPACE,
+    ORCHESTRATOR,
+    OVERLAYS,
+    PROVIDERS,
+    build,
+    component,
+    daemon,
+    of_kind,
+    overlay,
+)
 
 
 class Right(NamedTuple):
@@ -48,6 +63,23 @@ SPEC = _rights("", KUEUE, "clusterqueues cohorts", "patch") | WRITTEN
 STATUS = _rights("", KUEUE, "clusterqueues/status cohorts/status", "patch") | WRITTEN
 OF_THE_ROAD = {"observe": DEFINITION, "spec": SPEC, "status": STATUS, "auto": SPEC | DEFINITION}
 
+PUBLISHES = (
+    _rights("", KUEUE, "capacityproviders", "get list watch")
+    | _rights("", KUEUE, "capacityproviders/status", "patch")
+    | _rights("", KUEUE, "resourceflavors", "list watch")
+    | _rights("default", "", "events", "create patch")
+    | _rights(NAMESPACE, LEASES, "leases", "create get update")
+)
+OURS = "kueue-dqo.dev"
+OF_THE_PROVIDER = {
+    "node-inventory": _rights("", OURS, "nodeinventoryparameters", "list watch")
+    | _rights("", "", "nodes", "list watch")
+    | _rights("", KUEUE, "clusterqueues cohorts", "list watch"),
+    "manual": _rights("", OURS, "manualcapacities", "list watch"),
+    "composite": _rights("", OURS, "compositeparameters", "list watch"),
+}
+PODS = _rights("", "", "pods", "list watch")
+
 
 def _granted(objects: tuple[dict[str, Any], ...]) -> set[Right]:
     """What the bindings give to the account, as an API server would add it up."""
@@ -75,9 +107,10 @@ def _granted(objects: tuple[dict[str, Any], ...]) -> set[Right]:
     return granted
 
 
-def test_every_overlay_has_its_table() -> None:
+def test_every_daemon_has_its_table() -> None:
     """A new one is not forgotten here."""
     assert set(OVERLAYS) == set(OF_THE_ROAD)
+    assert set(PROVIDERS) == set(OF_THE_PROVIDER)
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -86,12 +119,42 @@ def test_the_rights_are_those_of_the_road(name: str) -> None:
     assert _granted(overlay(name)) == READS | OF_THE_ROAD[name]
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_the_rights_are_those_of_the_provider(name: str) -> None:
+    """None of them writes a quota, a queue or a node, and none reads pods."""
+    assert _granted(daemon(name)) == PUBLISHES | OF_THE_PROVIDER[name]
+
+
+def _kustomization(folder: Path, resources: list[str], components: list[str]) -> tuple[dict[str, Any], ...]:
+    """What an admin's own kustomization gives, which names folders below `manifests/`."""
+    plain = {"resources": resources, "components": components}
+    relative = {key: [os.path.relpath(MANIFESTS / each, folder) for each in names] for key, names in plain.items()}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | relative))
+    return build(folder)
+
+
+def test_pods_are_read_by_the_node_inventory_alone_and_only_with_the_component(tmp_path: Path) -> None:
+    """Beside an orchestrator and all other providers, whose rights stay as they are."""
+    bases = [f"base/{name}" for name in PROVIDERS]
+    objects = _kustomization(tmp_path, ["overlays/spec", *bases], ["components/node-inventory-pods"])
+
+    def granted(name: str) -> set[Right]:
+        label = "app.kubernetes.io/component"
+        return _granted(tuple(each for each in objects if each["metadata"]["labels"].get(label) == name))
+
+    assert granted("node-inventory") == PUBLISHES | OF_THE_PROVIDER["node-inventory"] | PODS
+    for name in ("manual", "composite"):
+        assert granted(name) == PUBLISHES | OF_THE_PROVIDER[name]
+    assert granted("orchestrator") == READS | SPEC
+
+
+@pytest.mark.parametrize("name", DAEMONS)
 def test_the_rights_go_to_one_account(name: str) -> None:
     """That of the pods, in their own namespace."""
-    account = {"kind": "ServiceAccount", "name": ORCHESTRATOR, "namespace": NAMESPACE}
+    account = {"kind": "ServiceAccount", "name": f"kueue-dqo-{component(name)}", "namespace": NAMESPACE}
     for kind in ("ClusterRoleBinding", "RoleBinding"):
-        for binding in of_kind(overlay(name), kind):
+        for binding in of_kind(daemon(name), kind):
             assert binding["subjects"] == [account]
 
 
