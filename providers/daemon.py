@@ -59,11 +59,11 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
     clock, chance, registry = SystemClock(), random.SystemRandom(), process_registry()
     metrics, requests, cache_metrics = ProviderMetrics(registry), RequestMetrics(registry), CacheMetrics(registry)
 
-    # Elections and Events have connections of their own: neither waits for the source, nor the other way round.
+    # Elections have a connection of their own, and so have Events and signs of life: none waits for the source.
     async with (
         await options.connect(connections=options.concurrency + 16, metrics=requests) as client,
-        await options.connect(connections=2, metrics=requests) as lease_client,
-        await options.connect(connections=2, metrics=requests) as event_client,
+        await options.connect(connections=1, metrics=requests) as election_client,
+        await options.connect(connections=4, metrics=requests) as telling_client,
     ):
         queue = WorkQueue[str](
             options.name,
@@ -74,9 +74,9 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
             max_delay=LONGEST_RETRY,
         )
         events = EventRecorder(
-            event_client, component=options.field_manager, clock=clock, metrics=EventMetrics(registry)
+            telling_client, component=options.field_manager, clock=clock, metrics=EventMetrics(registry)
         )
-        elector = options.elector(lease_client, clock=clock, random=chance, registry=registry)
+        elector = options.elector(election_client, clock=clock, random=chance, registry=registry)
         may_write = elector.may_write if options.leader_elect else always
         directory = Directory(client, controller, only=options.only, clock=clock, random=chance, metrics=cache_metrics)
         publisher: Publisher | None = None
@@ -122,7 +122,7 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
         )
         directory.observer = publisher
         signs = LifeSigns(
-            lease_client,
+            telling_client,
             publisher,
             namespace=options.namespace,
             identity=options.identity,

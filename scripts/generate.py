@@ -34,6 +34,9 @@ END: Final = "<!-- end: plan of the first example -->"
 _PLAN_COLUMNS: Final = 100
 _HELP_COLUMNS: Final = 80
 
+EXAMPLE_OF: Final = {("provider",): "node-inventory"}
+"""Groups whose commands all have the same options: the one that stands for the others."""
+
 _REFERENCE_HEAD: Final = """\
 # The command
 
@@ -96,6 +99,8 @@ def _reference() -> str:
     parts = [_REFERENCE_HEAD]
     for path in _commands(dqo, ()):
         title = " ".join(["dqo", *path])
+        if path[:-1] in EXAMPLE_OF:
+            title += ", as an example of them all"
         parts.append(f"## {title}\n\n{_fenced('text', _output([*path, '--help'], _HELP_COLUMNS))}")
     return "\n".join(parts)
 
@@ -105,7 +110,8 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[s
     yield path
     if isinstance(command, click.Group):
         context = click.Context(command)
-        for name in command.list_commands(context):
+        names = command.list_commands(context)
+        for name in [EXAMPLE_OF[path]] if path in EXAMPLE_OF else names:
             child = command.get_command(context, name)
             if child is not None and not child.hidden:
                 yield from _commands(child, (*path, name))

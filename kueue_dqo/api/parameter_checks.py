@@ -105,14 +105,14 @@ def _headroom(field: str, headroom: Headroom, selection: ResourceSelection) -> I
         has = "neither" if headroom.percent is None else "both"
         yield FieldProblem(field, f"has {has} of percent and quantity: give one of them")
     if headroom.percent is not None:
-        yield from _share(f"{field}.percent", headroom.percent)
+        yield from _share(f"{field}.percent", headroom.percent, most=100)
     if headroom.quantity is not None:
         yield from amount(f"{field}.quantity", headroom.quantity)
 
 
 def _guards(guards: Guards) -> Iterator[FieldProblem]:
     if guards.max_fall_percent is not None:
-        yield from _share("spec.guards.maxFallPercent", guards.max_fall_percent)
+        yield from _share("spec.guards.maxFallPercent", guards.max_fall_percent, most=99)  # 100: no fall is larger
         if guards.breaker_grace is None:
             yield FieldProblem(
                 "spec.guards.breakerGrace",
@@ -127,9 +127,9 @@ def _guards(guards: Guards) -> Iterator[FieldProblem]:
         yield FieldProblem("spec.guards.breakerGrace", "0s is no time to wait: without maxFallPercent no fall waits")
 
 
-def _share(field: str, percent: int) -> Iterator[FieldProblem]:
-    if not 1 <= percent <= 100:  # noqa: PLR2004 - percent
-        yield FieldProblem(field, f"{percent} is no share: 1 to 100 percent are allowed")
+def _share(field: str, percent: int, *, most: int) -> Iterator[FieldProblem]:
+    if not 1 <= percent <= most:
+        yield FieldProblem(field, f"{percent} is no share: 1 to {most} percent are allowed")
 
 
 def _selected(field: str, resource: str, selection: ResourceSelection) -> Iterator[FieldProblem]:

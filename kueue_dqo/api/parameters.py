@@ -74,11 +74,21 @@ class CommonParameters(msgspec.Struct, frozen=True, gc=False, rename="camel", fo
 P = TypeVar("P", bound=CommonParameters)
 
 
-class ParametersObject(msgspec.Struct, Generic[P], frozen=True, gc=False, rename="camel"):
-    """An object of any parameters kind, by the type of its spec."""
+class ParametersObject(
+    msgspec.Struct,
+    Generic[P],
+    frozen=True,
+    gc=False,
+    rename="camel",
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
+    """An object of any parameters kind, by the type of its spec. A part of the spec beside it is refused as well."""
 
     metadata: ObjectMeta
     spec: P
+    api_version: str = ""
+    kind: str = ""
 
 
 # --- node inventory ------------------------------------------------------------------------------------------------

@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 
 from kueue_dqo.api.recurrences import problems_of_recurrence
 
-MAX_COUNT: Final = 1000
-"""A rule with COUNT is counted from its beginning each time; UNTIL has no such limit."""
 MOST_A_DAY: Final = 24
 """Times of a day that BYHOUR and BYMINUTE name together."""
 
@@ -98,7 +96,7 @@ def parse_rule(text: str) -> Rule:
     return Rule(
         frequency=frequency,
         interval=int(parts.get("INTERVAL", "1")),
-        count=_count(parts["COUNT"]) if "COUNT" in parts else None,
+        count=int(parts["COUNT"]) if "COUNT" in parts else None,
         until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
         week_start=_WEEKDAYS.index(parts.get("WKST", "MO")),
         days=_days(parts["BYDAY"], frequency) if "BYDAY" in parts else (),
@@ -115,17 +113,8 @@ def _check_parts(parts: Mapping[str, str], frequency: Frequency) -> None:
     for name, frequencies in _GOES_WITH.items():
         if name in parts and frequency not in frequencies:
             raise RuleError(f"{name} does not go with FREQ={frequency}, only with {', '.join(frequencies)}")
-    if "BYWEEKNO" in parts:
-        # The RFC does not say which days of the week it means without BYDAY, nor whose week spans two years.
-        raise RuleError("BYWEEKNO is read in several ways, so it is not taken: write BYMONTH and BYMONTHDAY")
     if "BYSETPOS" in parts and not any(name.startswith("BY") for name in parts if name != "BYSETPOS"):
         raise RuleError("BYSETPOS chooses among what another part names: add one such as BYDAY, or take it out")
-
-
-def _count(text: str) -> int:
-    if int(text) > MAX_COUNT:
-        raise RuleError(f"COUNT={text} is more than {MAX_COUNT}: let a rule that goes on for longer end by UNTIL")
-    return int(text)
 
 
 def _until(text: str) -> datetime.datetime:

@@ -112,9 +112,9 @@ def _answered_for(
     declared: Mapping[str, AbstractSet[str]],
 ) -> set[str]:
     """The resources that are published as zero where there is none: each has its quota 0 on purpose."""
-    named = {resource for each in parameters.explicit_zeros if each.flavor == flavor for resource in each.resources}
     if parameters.resources.include:
-        return named | set(parameters.resources.include)
+        return set(parameters.resources.include)  # no other is reported
+    named = {resource for each in parameters.explicit_zeros if each.flavor == flavor for resource in each.resources}
     return named | set(declared.get(flavor, ())) if count.nodes == 0 else named
 
 

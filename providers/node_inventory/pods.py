@@ -66,7 +66,6 @@ def requests_of(pod: Pod) -> dict[str, int]:
     for container in spec.init_containers:
         if container.restart_policy == RESTARTED_ALWAYS:
             _add(restarted, _current(container, statuses))
-            _raise(at_start, restarted)
         else:
             one = _nanos(container.resources.requests)
             _add(one, restarted)

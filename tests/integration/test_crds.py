@@ -15,7 +15,7 @@ from tests.controlplane.plane import ControlPlane
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "manifests" / "crds" / "kueue"
-EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if path.suffix in {".yaml", ".json"})
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("[0-9]*/*") if path.suffix in {".yaml", ".json"})
 API = "/apis/kueue.x-k8s.io/v1alpha1"
 
 CONDITION = {
@@ -410,4 +410,9 @@ def test_every_field_is_described() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_examples_are_accepted(path: Path, status_plane: ControlPlane) -> None:
     """With their status, and with every field known to the server. One has effective quotas, as of Kueue 0.20."""
-    status_plane.admin.apply(*(document for document in yaml.safe_load_all(path.read_text()) if document))
+    documents = [document for document in yaml.safe_load_all(path.read_text()) if document]
+    objects = [each for document in documents for each in document.get("items", [document])]
+    namespaces = {each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]}
+    for name in sorted(namespaces):
+        status_plane.admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    status_plane.admin.apply(*objects)

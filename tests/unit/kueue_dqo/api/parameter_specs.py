@@ -157,7 +157,7 @@ GOOD: Final = [
     *_common(GUARDS, {"fallAfter": "0s"}),
     *_common(GUARDS, {"riseAfter": "8784h"}),
     *_common(GUARDS, {"maxFallPercent": 1, "breakerGrace": "1s"}),
-    *_common(GUARDS, {"maxFallPercent": 100, "breakerGrace": "527040m"}),
+    *_common(GUARDS, {"maxFallPercent": 99, "breakerGrace": "527040m"}),
     *(Case(NODES, "cordoned", each) for each in ("Exclude", "CountAllocated")),
     *(Case(NODES, "reserve", each) for each in ("None", "UnmanagedPods")),
     Case(NODES, "nodeSelector", {}),
@@ -270,7 +270,7 @@ BAD: Final = [
         for case in _common(f"{GUARDS}.{name}", each, says="is more than a year")
     ),
     *(Case(NODES, f"{GUARDS}.fallAfter", each, says="is no duration") for each in (90, True, "1s" * 17)),
-    *(Case(NODES, f"{GUARDS}.maxFallPercent", each, says=f"{each} is no share") for each in (0, 101)),
+    *(Case(NODES, f"{GUARDS}.maxFallPercent", each, says=f"{each} is no share") for each in (0, 100)),
     *_common(f"{GUARDS}.breakerGrace", ABSENT, says="maxFallPercent 30 needs it"),
     *_common(f"{GUARDS}.maxFallPercent", ABSENT, says="breakerGrace 30m needs it"),
     *_common(f"{GUARDS}.breakerGrace", "0s", says="0s is no time to wait"),
@@ -278,6 +278,28 @@ BAD: Final = [
     Case(NODES, "cordoned", "Count", says='"Count" is none of Exclude, CountAllocated'),
     Case(NODES, "reserve", "AllPods", says="is none of None, UnmanagedPods"),
     Case(NODES, "readyDelay", "2 min", says="is no duration"),
+    Case(NODES, "readyDelay", "8784h1s", says="is more than a year"),
+    *(Case(NODES, f"{EXPRESSIONS}.0.{name}", ABSENT, says="is required and missing") for name in ("key", "operator")),
+    Case(NODES, f"{EXPRESSIONS}.0", {"key": "a", "operator": "Gt"}, f"{EXPRESSIONS}.0.operator", "is none of In"),
+    Case(
+        NODES,
+        "",
+        {"explicitZeros": [{"flavor": "a", "resources": ["a b"]}]},
+        "explicitZeros.0.resources.0",
+        "is no name of a resource",
+    ),
+    *(
+        Case(
+            NODES,
+            "",
+            {"headroom": [{"flavor": "a", "resource": each, "percent": 1}]},
+            f"{HEADROOM}.0.resource",
+            "is no name of a resource",
+        )
+        for each in NO_RESOURCES
+    ),
+    *(Case(NODES, f"{GUARDS}.riseAfter", each, says="is no duration") for each in NO_DURATIONS),
+    *(Case(NODES, f"{GUARDS}.breakerGrace", each, says="is no duration") for each in NO_DURATIONS),
     Case(NODES, f"{LABELS}.a b", "x", LABELS, "'a b' is no key of a label"),
     Case(NODES, LABELS, {"": "x"}, says="is no key of a label"),
     Case(NODES, LABELS, {f"l{number}": "v" for number in range(65)}, says="65 entries"),
@@ -407,6 +429,9 @@ BAD: Final = [
     Case(MANUAL, f"{OVERRIDES}.0.flavors", [], says="is empty"),
     Case(MANUAL, f"{OVERRIDES}.0.flavors.0.resources", {}, says="has 0 resources"),
     Case(MANUAL, f"{OVERRIDES}.0.flavors.0.resources.cpu", "-1", f"{OVERRIDES}.0.flavors.0.resources[cpu]"),
+    *(Case(MANUAL, f"{OVERRIDES}.0.flavors.0.name", each, says="is no object name") for each in ("A", "a b")),
+    Case(MANUAL, f"{OVERRIDES}.0.flavors.0.resources", {"a b": 1}, says="is no name of a resource"),
+    Case(MANUAL, f"{OVERRIDES}.0.flavors.0.resources.cpu", "much", f"{OVERRIDES}.0.flavors.0.resources[cpu]"),
     # composite
     Case(COMPOSITE, "members", ABSENT, says="is required and missing"),
     Case(COMPOSITE, "members", [], says="is empty"),

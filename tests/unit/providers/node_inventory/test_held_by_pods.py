@@ -154,6 +154,14 @@ def test_by_default_nothing_is_kept_back() -> None:
     assert amounts(observation) == {"batch": {"cpu": "1"}}
 
 
+def test_where_only_cordoned_nodes_are_asked_for_nothing_is_kept_back() -> None:
+    """And the other way round, of a cordoned node nothing counts."""
+    pods = {name: NodePods(nanos(cpu=0.5), nanos(cpu=0.25)) for name in ("n1", "n2")}
+    nodes = [node("n1"), node("n2", unschedulable=True)]
+    assert amounts(seen(nodes, parameters=COUNT_ALLOCATED, pods=pods)) == {"batch": {"cpu": "1500m"}}
+    assert amounts(seen(nodes, parameters=RESERVE, pods=pods)) == {"batch": {"cpu": "750m"}}
+
+
 def test_a_node_that_is_full_of_other_pods_stays_an_explicit_zero() -> None:
     observation = seen([node()], parameters=RESERVE, pods={"n1": NodePods({}, nanos(cpu=1))})
     assert amounts(observation) == {"batch": {"cpu": "0"}}

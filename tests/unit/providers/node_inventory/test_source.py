@@ -1,9 +1,8 @@
-"""The source over a fake cluster in virtual time: what it watches, when it asks to be asked, what it cannot answer."""
+"""The source over a fake cluster in virtual time: what it answers, what it cannot answer, what it counts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.unit.providers.node_inventory.inventory import amounts, spec
 
 pytestmark = pytest.mark.looptime
 
-COUNT_ALLOCATED = spec(cordoned=Cordoned.COUNT_ALLOCATED)
 RESERVE = spec(reserve=Reserve.UNMANAGED_PODS)
 NODES_METRIC = "kueue_dqo_node_inventory_nodes"
 
@@ -87,187 +85,6 @@ async def test_delays_are_judged_by_the_time_when_the_lists_are_there() -> None:
     watched.client.of(NODES).takes = 30
     async with watched.running():
         assert (await watched.observe(spec(50))).look_again == 20
-
-
-# --- when it asks to be asked --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changed", "looks"),
-    [
-        pytest.param(node(heartbeat=30), 0, id="a heartbeat"),
-        pytest.param(node(unschedulable=True), 1, id="a cordon"),
-        pytest.param(node(ready="Unknown"), 1, id="not ready"),
-        pytest.param(node(ready_since="2025-12-31T00:00:00Z"), 1, id="ready since another time"),
-        pytest.param(node(labels={"pool": "b"}), 1, id="a label"),
-        pytest.param(node(allocatable={"cpu": "5"}), 1, id="more to allocate"),
-        pytest.param(node("n2"), 1, id="another node"),
-    ],
-)
-async def test_only_what_counts_of_a_node_is_a_reason_to_look(changed: dict[str, Any], looks: int) -> None:
-    watched = Watched()
-    watched.client.put(NODES, node())
-    async with watched.running():
-        await watched.observe()
-        assert await watched.looks_after(lambda: watched.client.put(NODES, changed)) == looks
-        assert (await watched.observe()).capacity is not None
-
-
-async def test_a_node_that_is_gone_is_a_reason_to_look() -> None:
-    watched = Watched()
-    watched.client.put(NODES, node())
-    async with watched.running():
-        await watched.observe()
-        assert await watched.looks_after(lambda: watched.client.delete(NODES, "n1")) == 1
-        assert (await watched.observe()).summary == "batch: 0 nodes"
-
-
-@pytest.mark.parametrize(
-    ("changed", "looks"),
-    [
-        pytest.param(queue("q", "cpu", usage=7), 0, id="its usage"),
-        pytest.param(queue("r", "cpu"), 0, id="another one of the same pairs"),
-        pytest.param(queue("q", "cpu", "memory"), 1, id="another resource"),
-        pytest.param(queue("q"), 1, id="no pair any more"),
-    ],
-)
-async def test_only_the_pairs_that_queues_declare_are_a_reason_to_look(changed: dict[str, Any], looks: int) -> None:
-    watched = Watched()
-    watched.client.put(CLUSTER_QUEUES, queue("q", "cpu"))
-    async with watched.running():
-        await watched.observe()
-        assert await watched.looks_after(lambda: watched.client.put(CLUSTER_QUEUES, changed)) == looks
-
-
-@pytest.mark.parametrize(
-    ("parameters", "changed", "looks"),
-    [
-        pytest.param(COUNT_ALLOCATED, pod("new", on="n2", managed=True), 1, id="Kueue's, on a cordoned node"),
-        pytest.param(COUNT_ALLOCATED, pod("new", on="n1", managed=True), 0, id="Kueue's, on another node"),
-        pytest.param(COUNT_ALLOCATED, pod("new", on="n2"), 0, id="another one, which nobody counts"),
-        pytest.param(RESERVE, pod("new", on="n1"), 1, id="another one"),
-        pytest.param(RESERVE, pod("new", on="n2", managed=True), 0, id="Kueue's, which nobody counts"),
-        pytest.param(RESERVE, pod("old", heartbeat=3), 0, id="no other request"),
-        pytest.param(RESERVE, pod("old", "2"), 2, id="a resize: what went and what came"),
-    ],
-)
-async def test_only_pods_that_change_what_counts_are_a_reason_to_look(
-    parameters: Any, changed: dict[str, Any], looks: int
-) -> None:
-    """Jobs come and go all the time: only where their node is cordoned do they matter."""
-    watched = Watched()
-    watched.client.put(NODES, node("n1"))
-    watched.client.put(NODES, node("n2", unschedulable=True))
-    watched.client.put(PODS, pod("old"))
-    async with watched.running():
-        await watched.observe(parameters)
-        await asyncio.sleep(1)
-        assert await watched.looks_after(lambda: watched.client.put(PODS, changed)) == looks
-
-
-# --- the watch of pods ---------------------------------------------------------------------------------------------
-
-
-async def test_pods_are_watched_from_the_first_question_that_needs_them() -> None:
-    """And only those that hold something: a cluster has many others."""
-    watched = Watched()
-    pods = watched.client.of(PODS)
-    async with watched.running():
-        await watched.observe(spec())
-        assert pods.asked == []
-        await watched.observe(RESERVE)
-        (asked,) = pods.asked
-        assert asked["fieldSelector"] == "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-        await watched.observe(RESERVE)
-        await asyncio.sleep(1)
-        assert (len(pods.asked), len(pods.watches)) == (1, 1)
-
-
-async def test_the_first_list_of_pods_is_a_reason_to_look_once() -> None:
-    """However many there are."""
-    watched = Watched()
-    watched.client.put(NODES, node())
-    for number in range(5):
-        watched.client.put(PODS, pod(f"p{number}", "100m"))
-    async with watched.running():
-        await watched.observe()
-        await asyncio.sleep(1)
-        before = watched.looks
-        assert amounts(await watched.observe(RESERVE)) == {"batch": {"cpu": "3500m"}}
-        await asyncio.sleep(1)
-        assert watched.looks == before + 1
-
-
-@pytest.mark.parametrize(
-    "goes",
-    [
-        pytest.param(
-            lambda watched: watched.observe(spec(), name="needs", peers=("other",)), id="its parameters change"
-        ),
-        pytest.param(lambda watched: watched.observe(spec(), name="other"), id="its provider is gone"),
-    ],
-)
-async def test_pods_are_watched_until_no_provider_needs_them_any_more(
-    goes: Callable[[Watched], Any],
-) -> None:
-    """Then everything that was held of them is let go, and a later need begins anew."""
-    watched = Watched()
-    watched.client.put(NODES, node())
-    watched.client.put(PODS, pod("p", "1"))
-    pods = watched.client.of(PODS)
-    async with watched.running():
-        await watched.observe(RESERVE, name="needs", peers=("other",))
-        await watched.observe(spec(), name="other", peers=("needs",))
-        await asyncio.sleep(1)
-        assert len(pods.watches) == 1
-        assert watched.metric("kueue_dqo_cache_objects", resource="pods") == 1
-        await goes(watched)
-        await asyncio.sleep(1)
-        assert pods.watches == []
-        assert watched.metric("kueue_dqo_cache_objects", resource="pods") is None
-        watched.client.put(PODS, pod("p", "2"))
-        assert amounts(await watched.observe(RESERVE)) == {"batch": {"cpu": "2"}}
-        assert len(pods.asked) == 2
-
-
-async def test_a_need_that_goes_and_comes_back_at_once_begins_anew() -> None:
-    watched = Watched()
-    watched.client.put(NODES, node())
-    watched.client.put(PODS, pod("p", "1"))
-    async with watched.running():
-        await watched.observe(RESERVE)
-        await watched.observe(spec())
-        assert amounts(await watched.observe(RESERVE)) == {"batch": {"cpu": "3"}}
-        await asyncio.sleep(1)
-        assert len(watched.client.of(PODS).watches) == 1
-
-
-async def test_a_question_about_another_provider_never_takes_the_pods_away_from_one_that_waits_for_them() -> None:
-    """Without them a capacity would be published that nothing is kept back of."""
-    watched = Watched()
-    watched.client.put(NODES, node())
-    watched.client.put(PODS, pod("p", "1"))
-    watched.client.of(PODS).takes = 5
-    async with watched.running():
-        await watched.observe(name="other")
-        question = asyncio.ensure_future(watched.observe(RESERVE))
-        await asyncio.sleep(2)
-        await watched.observe(name="other")
-        await asyncio.sleep(0)
-        with pytest.raises(SourceUnavailable):
-            await question
-        assert amounts(await watched.observe(RESERVE)) == {"batch": {"cpu": "3"}}
-
-
-async def test_a_provider_that_is_forgotten_needs_no_pods_and_has_no_series() -> None:
-    watched = Watched()
-    async with watched.running():
-        await watched.observe(RESERVE)
-        await asyncio.sleep(1)
-        watched.source.forget("mine")
-        await asyncio.sleep(1)
-        assert watched.client.of(PODS).watches == []
-        assert watched.metric(NODES_METRIC, provider="mine", flavor="batch") is None
 
 
 # --- what it cannot answer -----------------------------------------------------------------------------------------

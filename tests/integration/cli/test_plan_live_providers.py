@@ -1,0 +1,101 @@
+"""`dqo plan` of a live cluster whose providers nobody has written to yet, because no daemon of theirs runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.controlplane.admin import JSON_PATCH
+from tests.controlplane.kueue import CRDS
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import eventually
+from tests.integration.cli.clusters import user
+from tests.integration.cli.conftest import Dqo, Printed
+from tests.integration.objects import add_node, add_pod, flavor, provider
+
+OURS = "kueue-dqo.dev/v1alpha1"
+LISTED = [
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]},
+    {"apiGroups": ["kueue.x-k8s.io", "kueue-dqo.dev"], "resources": ["*"], "verbs": ["list"]},
+]
+PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
+POOL = {"pool": "a"}
+
+
+def parameters(kind: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": OURS, "kind": kind, "metadata": {"name": "mine"}, "spec": spec}
+
+
+RESERVE = parameters("NodeInventoryParameters", reserve="UnmanagedPods", resources={"include": ["cpu"]})
+BASELINE = {"flavors": [{"name": "batch", "resources": {"cpu": "5"}}]}
+
+
+def computed(printed: Printed) -> dict[str, str]:
+    """The cpu that each provider would publish."""
+    assert printed.code == 0, printed.err
+    return {
+        item["metadata"]["name"]: item["status"]["capacity"]["flavors"][0]["resources"]["cpu"]
+        for item in json.loads(printed.out)["items"]
+        if item["kind"] == "CapacityProvider" and "capacity" in item["status"]
+    }
+
+
+def test_the_first_status_of_every_provider_of_ours_is_computed(plane: ControlPlane, dqo: Dqo) -> None:
+    """From nodes, pods, numbers of a person, and both."""
+    add_node(plane, "n", {"cpu": "8", "pods": "110"}, labels=POOL)
+    add_pod(plane, "agent", "n", {"cpu": "1"}, managed=False)
+    add_pod(plane, "job", "n", {"cpu": "2"}, managed=True)
+    manual = parameters("ManualCapacity", baseline=BASELINE)
+    both = parameters("CompositeParameters", combine="Sum", members=[{"name": "nodes"}, {"name": "person"}])
+    plane.admin.apply(flavor("batch", POOL), RESERVE, manual, both)
+    plane.admin.apply(
+        provider("nodes", "batch", controller="kueue-dqo.dev/node-inventory", parameters=RESERVE),
+        provider("person", "batch", controller="kueue-dqo.dev/manual", parameters=manual),
+        provider("both", "batch", controller="kueue-dqo.dev/composite", parameters=both),
+    )
+    printed = dqo(plane.kubeconfig(), "plan", "-o", "json")
+    assert computed(printed) == {"nodes": "7", "person": "5", "both": "12"}
+    assert "Pod" not in printed.err
+
+
+def test_pods_are_read_where_they_count_and_their_lack_is_said(plane: ControlPlane, dqo: Dqo) -> None:
+    """A plan needs the right for that alone, and does without."""
+    add_node(plane, "n", {"cpu": "8", "pods": "110"}, labels=POOL)
+    add_pod(plane, "agent", "n", {"cpu": "1"}, managed=False)
+    plane.admin.apply(flavor("batch", POOL), RESERVE)
+    plane.admin.apply(provider("nodes", "batch", controller="kueue-dqo.dev/node-inventory", parameters=RESERVE))
+    assert computed(dqo(user(plane, "with-pods", [*LISTED, PODS]), "plan", "-o", "json")) == {"nodes": "7"}
+    printed = dqo(user(plane, "without-pods", LISTED), "plan", "-o", "json")
+    assert computed(printed) == {"nodes": "8"}
+    assert (
+        "Note: Pods could not be listed: computed as if none ran, although the parameters of CapacityProvider "
+        "nodes have them counted (cordoned, reserve): "
+    ) in printed.err
+    assert "pods is forbidden" in printed.err
+    plane.admin.apply(parameters("NodeInventoryParameters", reserve="None", resources={"include": ["cpu"]}))
+    assert "Pods" not in dqo(user(plane, "without-pods", LISTED), "plan", "-o", "json").err
+
+
+def test_parameters_that_cannot_be_used_stop_their_provider_alone(fresh_plane: ControlPlane, dqo: Dqo) -> None:
+    """Such as those of a later version: a field that is not known might change a capacity."""
+    schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec"
+    anything = [
+        {"op": "replace", "path": schema, "value": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    ]
+    fresh_plane.admin.patch(f"{CRDS}/manualcapacities.kueue-dqo.dev", anything, JSON_PATCH)
+    later = parameters("ManualCapacity", baseline=BASELINE, later=1)
+
+    def is_taken() -> bool:
+        fresh_plane.admin.apply(later)
+        return "later" in fresh_plane.admin.get(f"/apis/{OURS}/manualcapacities/mine")["spec"]
+
+    eventually(is_taken, "the definition takes any field")
+    fresh_plane.admin.apply(flavor("batch", POOL))
+    fresh_plane.admin.apply(provider("person", "batch", controller="kueue-dqo.dev/manual", parameters=later))
+    printed = dqo(fresh_plane.kubeconfig(), "plan", "-o", "json")
+    assert printed.code == 0, printed.err
+    [item] = json.loads(printed.out)["items"]
+    [condition] = item["status"]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "Misconfigured")
+    assert condition["message"].startswith("ManualCapacity/mine cannot be used: spec.later: ")
+    assert "Note: ManualCapacity/mine cannot be used, so it was planned without: spec.later: " in printed.err

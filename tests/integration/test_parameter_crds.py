@@ -1,0 +1,179 @@
+"""The definitions of the parameters, on a real API server: what they take, what not, what is shown of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.admin import Admin, Refused
+from tests.controlplane.plane import ControlPlane
+from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, FULL, GOOD, KINDS, Case, present
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "manifests/crds/providers"
+EXAMPLES = sorted((ROOT / "examples/parameters").glob("*.yaml"))
+PLURALS = dict(zip(KINDS, ("nodeinventoryparameters", "manualcapacities", "compositeparameters"), strict=True))
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture
+def admin(shared_plane: ControlPlane) -> Iterator[Admin]:
+    """The administrator of the shared control plane, which is emptied of just these kinds: tests are many."""
+    yield shared_plane.admin
+    for plural in PLURALS.values():
+        shared_plane.admin.request("DELETE", f"/apis/{API_VERSION}/{plural}")
+
+
+def _try(admin: Admin, manifest: dict[str, Any], *, strict: bool = True) -> None:
+    """What `kubectl create --dry-run=server` does."""
+    query = {"dryRun": "All", "fieldValidation": "Strict" if strict else "Ignore"}
+    admin.request("POST", admin.collection_of(manifest), manifest, query=query)
+
+
+def _object(kind: str, name: str = "sample") -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": present(FULL[kind])}
+
+
+@pytest.mark.parametrize("case", GOOD, ids=str)
+def test_what_the_rules_allow_is_taken(case: Case, shared_plane: ControlPlane) -> None:
+    """The same table as for the checks of manifests."""
+    _try(shared_plane.admin, case.manifest)
+
+
+@pytest.mark.parametrize("case", BAD, ids=str)
+def test_what_the_rules_forbid_is_refused_with_a_message_that_names_the_field(
+    case: Case, shared_plane: ControlPlane
+) -> None:
+    """The field or what it is in, with a field for each cause."""
+    with pytest.raises(Refused) as refused:
+        _try(shared_plane.admin, case.manifest)
+    if refused.value.code == 400:  # an unknown field
+        assert f'unknown field "{case.named}"' in refused.value.message
+        return
+    assert refused.value.code == 422
+    fields = [_steps(each["field"]) for each in refused.value.causes if each.get("field") not in (None, "<nil>")]
+    assert fields
+    named = _steps(case.named)
+    assert all(named[: len(field)] == field[: len(named)] for field in fields), fields
+
+
+def _steps(field: str) -> list[str]:
+    """`a[0].b`, of which the server writes entries of mappings in both ways."""
+    return [step for step in re.split(r"[.\[\]]", field) if step]
+
+
+@each_kind
+@pytest.mark.parametrize("name", ["a.b", "a" * 64])
+def test_a_name_that_no_provider_can_give_is_refused(kind: str, name: str, shared_plane: ControlPlane) -> None:
+    """`spec.parameters.name` of a CapacityProvider takes less than Kubernetes takes for the name of an object."""
+    _try(shared_plane.admin, _object(kind, "a" * 63))
+    with pytest.raises(Refused, match=r"metadata: Invalid value: .*spec\.parameters\.name"):
+        _try(shared_plane.admin, _object(kind, name))
+
+
+@each_kind
+def test_an_unknown_field_is_dropped_where_nobody_asked_for_strictness(kind: str, admin: Admin) -> None:
+    """`kubectl` asks for it unless it is told not to."""
+    obj = _object(kind)
+    admin.create({**obj, "spec": {**obj["spec"], "resource": {"include": ["cpu"]}}})
+    assert "resource" not in admin.get(admin.path_of(obj))["spec"]
+
+
+@each_kind
+def test_nothing_is_added_and_nothing_put_into_another_form(kind: str, admin: Admin) -> None:
+    """Where a field is absent, that has a meaning of its own."""
+    obj = _object(kind)
+    admin.create(obj)
+    assert admin.get(admin.path_of(obj))["spec"] == obj["spec"]
+
+
+def test_a_condition_excludes_nodes_while_it_is_true_unless_told_otherwise(admin: Admin) -> None:
+    """The status is part of what tells two entries apart, so it is filled in."""
+    obj = _object("NodeInventoryParameters")
+    obj["spec"] = {"excludedConditions": [{"type": "GpuFault"}, {"type": "GpuFault", "status": "Unknown"}]}
+    admin.create(obj)
+    stored = admin.get(admin.path_of(obj))["spec"]["excludedConditions"]
+    assert [each["status"] for each in stored] == ["True", "Unknown"]
+
+
+def test_overrides_keep_the_order_in_which_they_are_applied(admin: Admin) -> None:
+    """The last one counts, whoever applied the others before."""
+    obj = _object("ManualCapacity")
+    first, second = obj["spec"]["overrides"]
+    admin.apply(obj)
+    admin.apply({**obj, "spec": {**obj["spec"], "overrides": [second, first]}}, manager="other")
+    assert admin.get(admin.path_of(obj))["spec"]["overrides"] == [second, first]
+
+
+ROWS: dict[str, dict[str, Any]] = {
+    "NodeInventoryParameters": {"Cordoned": "CountAllocated", "Reserve": "UnmanagedPods"},
+    "ManualCapacity": {"Baseline": '[{"name":"h100","resources":{"cpu":"960","memory":"1.5Ti","nvidia.com/gpu":80}}]'},
+    "CompositeParameters": {"Combine": "Min", "Members": '[{"name":"nodes"},{"name":"account.eu-west-1"}]'},
+}
+
+
+@each_kind
+def test_parameters_are_listed_with_what_matters_most(kind: str, admin: Admin) -> None:
+    """As `kubectl get -o wide` shows them."""
+    admin.create(_object(kind))
+    (row,) = admin.table(f"/apis/{API_VERSION}/{PLURALS[kind]}")
+    assert row.pop("Age")
+    assert row == {"Name": "sample", **ROWS[kind], "Fall after": "10m", "Max fall": 30}
+
+
+@each_kind
+def test_a_definition_has_its_scope_and_labels(kind: str, shared_plane: ControlPlane) -> None:
+    """As those of Kueue's kinds have them."""
+    admin = shared_plane.admin
+    assert admin.resources_of(API_VERSION)[PLURALS[kind]]["namespaced"] is False
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURALS[kind]}.kueue-dqo.dev"
+    assert admin.get(path)["metadata"]["labels"] == {
+        "app.kubernetes.io/part-of": "kueue-dqo",
+        "app.kubernetes.io/managed-by": "kueue-dqo",
+    }
+
+
+def test_every_definition_is_in_the_kustomization() -> None:
+    """And nothing else is."""
+    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
+    assert sorted(listed) == sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
+    assert sorted(listed) == sorted(f"{plural}.yaml" for plural in PLURALS.values())
+
+
+def test_every_field_is_described() -> None:
+    """`kubectl explain` has something to say about each; metadata is the server's own."""
+    undescribed = []
+
+    def look(schema: dict[str, Any], path: str) -> None:
+        for name, field in schema.get("properties", {}).items():
+            if "description" not in field and (path, name) != ("", "metadata"):
+                undescribed.append(f"{path}.{name}")
+            look(field.get("items", field), f"{path}.{name}")
+
+    for file in FOLDER.glob("*s.yaml"):
+        for version in yaml.safe_load(file.read_text())["spec"]["versions"]:
+            look(version["schema"]["openAPIV3Schema"], "")
+    assert undescribed == []
+
+
+def _documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def test_there_is_an_example_of_every_kind() -> None:
+    """With every field that the kind has."""
+    shown = {document["kind"]: document["spec"] for path in EXAMPLES for document in _documents(path)}
+    for kind in KINDS:
+        assert shown[kind].keys() == FULL[kind].keys()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_are_taken(path: Path, shared_plane: ControlPlane) -> None:
+    """With every field known to the server."""
+    for document in _documents(path):
+        _try(shared_plane.admin, document)
