@@ -226,7 +226,7 @@ class Cache(Generic[T]):
             event = wire.decode_event(line)
         except msgspec.DecodeError as error:
             raise unintelligible("a line of the watch is no event", error, self._path) from error
-        raw = bytes(event.object)
+        raw = event.object
         if event.type == wire.ERROR:
             raise error_of_event(path=self._path, status=raw)
         identity = self._decoder.identity(raw)
@@ -238,7 +238,7 @@ class Cache(Generic[T]):
         elif event.type in {wire.ADDED, wire.MODIFIED} and not self._holdings.is_known(name, version):
             new = self._decoder.object(raw, identity)
             if new is not None:
-                self._report([self._holdings.put(name, version, new)])
+                self._report([self._holdings.take(name, version, new)])
         if version:
             self._holdings.advance(version)
 

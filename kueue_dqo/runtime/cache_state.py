@@ -18,6 +18,8 @@ class CacheState:
         self._resource = resource
         self._clock = clock
         self._metrics = metrics
+        self._objects = metrics.objects.labels(resource.full_name) if metrics else None
+        self._held: int | None = None
         self._log = structlog.get_logger(__name__).bind(resource=resource.full_name)
 
     def contact(self) -> None:
@@ -34,8 +36,9 @@ class CacheState:
             self._metrics.watches.labels(self._resource.full_name).inc()
 
     def holds(self, count: int) -> None:
-        if self._metrics:
-            self._metrics.objects.labels(self._resource.full_name).set(count)
+        if self._objects is not None and count != self._held:
+            self._objects.set(count)
+            self._held = count
 
     def failed(self, verb: str, error: ApiError) -> None:
         problem = problem_of(verb, self._resource, error)

@@ -59,8 +59,10 @@ class Holdings(Generic[T]):
 
     def put(self, name: str, version: str, new: T) -> Change[T] | None:
         """Takes in a version, unless it is known."""
-        if self.is_known(name, version):
-            return None
+        return None if self.is_known(name, version) else self.take(name, version, new)
+
+    def take(self, name: str, version: str, new: T) -> Change[T]:
+        """Takes in a version that is not known."""
         self._since_list_began[name] = version
         return self._set(name, version, new)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -33,9 +34,21 @@ class PageEnd(msgspec.Struct, frozen=True):
     metadata: ListMeta
 
 
-class Event(msgspec.Struct, frozen=True):
-    """One line of a watch."""
+class Event(NamedTuple):
+    """One line of a watch; the object as it stands in it."""
 
+    type: str
+    object: bytes
+
+
+class Identity(NamedTuple):
+    """Which object it is (`namespace/name`, or `name` of what has no namespace), and in which version."""
+
+    key: str
+    version: str
+
+
+class _Event(msgspec.Struct, frozen=True, gc=False):
     type: str
     object: msgspec.Raw
 
@@ -46,22 +59,39 @@ class _Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     resource_version: str = ""
 
 
-class Identity(msgspec.Struct, frozen=True, gc=False):
-    """Which object it is, and in which version."""
-
+class _Object(msgspec.Struct, frozen=True, gc=False):
     metadata: _Metadata
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`, or `name` of what has no namespace."""
-        return f"{self.metadata.namespace}/{self.metadata.name}" if self.metadata.namespace else self.metadata.name
-
-    @property
-    def version(self) -> str:
-        return self.metadata.resource_version
 
 
 decode_page: Final = msgspec.json.Decoder(Page).decode
 decode_page_end: Final = msgspec.json.Decoder(PageEnd).decode
-decode_event: Final = msgspec.json.Decoder(Event).decode
-decode_identity: Final = msgspec.json.Decoder(Identity).decode
+_decode_event: Final = msgspec.json.Decoder(_Event).decode
+_decode_object: Final = msgspec.json.Decoder(_Object).decode
+
+# A node sends its 15 KB several times a minute to say nothing, and every pass over them costs as much as decoding them.
+# So what the API server writes in front is read there, where it looks as it always does, and the rest is left alone.
+_MODIFIED: Final = b'{"type":"MODIFIED","object":'
+_START: Final = re.compile(
+    rb'\{(?:"kind":"\w+","apiVersion":"[\w./-]+",)?'
+    rb'"metadata":\{"name":"([\w.-]+)",(?:"generateName":"[\w.-]+",)?(?:"namespace":"([\w.-]+)",)?'
+    rb'"uid":"[\w-]+","resourceVersion":"([0-9]+)"'
+)
+"""How every object of Kubernetes' own kinds begins; those of custom resources do not."""
+
+
+def decode_event(line: bytes) -> Event:
+    """Raises msgspec.DecodeError."""
+    if line.startswith(_MODIFIED) and line.endswith(b"}}"):
+        return Event(MODIFIED, line[len(_MODIFIED) : -1])
+    event = _decode_event(line)
+    return Event(event.type, bytes(event.object))
+
+
+def decode_identity(raw: bytes) -> Identity:
+    """Raises msgspec.DecodeError."""
+    start = _START.match(raw)
+    if start is not None:
+        name, namespace, version = start.groups()
+        return Identity((namespace + b"/" + name if namespace else name).decode(), version.decode())
+    meta = _decode_object(raw).metadata
+    return Identity(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name, meta.resource_version)
