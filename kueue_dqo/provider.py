@@ -10,6 +10,7 @@ A package makes a source known by an entry point of the group `kueue_dqo.provide
 
 from __future__ import annotations
 
+import abc
 import datetime
 import enum
 from collections.abc import Callable, Mapping
@@ -110,12 +111,13 @@ class Request(Generic[P]):
 
 
 class Source(Protocol[P]):
-    """One source of a process, asked about all of the controller's CapacityProviders.
+    """One source of a process, asked about all of the controller's CapacityProviders. Who inherits it adds `observe`.
 
     Questions about different providers are asked at the same time, up to four by default (`--concurrency`); never two
     about the same one. Only the leader among several replicas asks.
     """
 
+    @abc.abstractmethod
     async def observe(self, request: Request[P]) -> Observation:
         """What is there now. Raises CapacityError; anything else it raises is published as SourceUnavailable.
 
@@ -130,6 +132,10 @@ class Source(Protocol[P]):
         It runs in every replica, so that one that becomes the leader knows soon: what costs money belongs in
         `observe`. The process ends where this raises.
         """
+
+    def forget(self, provider: str) -> None:
+        """Nobody asks about that CapacityProvider any more: it is gone, or another replica asks."""
+        del provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,13 @@ class Asker:
             question.cancel()
         return self._answer(name, question)
 
+    def forget(self, name: str) -> None:
+        """Nobody asks about it any more."""
+        try:
+            self._source.forget(name)
+        except Exception:  # noqa: BLE001 - whatever a source does, the others are served
+            _log.exception("source failed to forget", provider=name)
+
     def _refuse_second(self, name: str) -> None:
         if name in self._asked:
             since = self._clock.monotonic() - self._asked[name][1]

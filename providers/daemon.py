@@ -117,7 +117,6 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
             pace=Pace(options.interval, chance),
             events=events,
             clock=clock,
-            metrics=metrics,
             time_to_look=options.observe_timeout,
         )
         directory.observer = publisher

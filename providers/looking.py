@@ -52,6 +52,11 @@ class Looker:
         results.labels(name, SUCCESS).inc()
         return look
 
+    def forget(self, name: str) -> None:
+        """The provider is served no more."""
+        self._asker.forget(name)
+        self._metrics.forget(name)
+
     async def _observe(self, held: Held, record: Record) -> Look:
         """Raises CapacityError and Outdated."""
         request = self._directory.request_for(held)

@@ -22,7 +22,6 @@ from providers import changes, news
 from providers.asking import Outdated
 from providers.directory import Directory, Observer
 from providers.looking import Look, Looker
-from providers.metrics import ProviderMetrics
 from providers.pace import PAUSE, Pace
 from providers.record import Record, record_of
 from providers.status import Held, Verdict, is_written
@@ -48,7 +47,6 @@ class Publisher(Observer):
         pace: Pace,
         events: EventRecorder,
         clock: Clock,
-        metrics: ProviderMetrics,
         time_to_look: float,
     ) -> None:
         """A look takes at most `time_to_look` seconds."""
@@ -59,7 +57,6 @@ class Publisher(Observer):
         self._pace = pace
         self._events = events
         self._clock = clock
-        self._metrics = metrics
         self._time_to_look = time_to_look
         self.on_alive: Callable[[], None] = _nobody_to_tell
         """Called whenever a look has ended well, so that a new provider's sign of life need not wait."""
@@ -205,7 +202,7 @@ class Publisher(Observer):
 
     def _forget(self, name: str) -> None:
         if self._records.pop(name, None) is not None:
-            self._metrics.forget(name)
+            self._looker.forget(name)
 
 
 def _is_wanted(record: Record | None, held: Held | None) -> bool:

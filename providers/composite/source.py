@@ -11,21 +11,19 @@ from kueue_dqo.provider import (
     Observation,
     ParametersKind,
     Request,
+    Source,
     WithoutParameters,
 )
 from kueue_dqo.runtime.resources import COMPOSITE_PARAMETERS
 from providers.composite.compute import observe
 
 
-class CompositeSource:
+class CompositeSource(Source[CompositeParametersSpec]):
     """Answers from the question alone."""
 
     async def observe(self, request: Request[CompositeParametersSpec]) -> Observation:
         """What the members report, combined."""
         return observe(request)
-
-    async def run(self) -> None:
-        """Nothing goes on in between."""
 
 
 def _open(environment: Environment) -> CompositeSource:

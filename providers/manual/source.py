@@ -11,21 +11,19 @@ from kueue_dqo.provider import (
     Observation,
     ParametersKind,
     Request,
+    Source,
     WithoutParameters,
 )
 from kueue_dqo.runtime.resources import MANUAL_CAPACITIES
 from providers.manual.compute import observe
 
 
-class ManualSource:
+class ManualSource(Source[ManualCapacitySpec]):
     """Answers from the question alone."""
 
     async def observe(self, request: Request[ManualCapacitySpec]) -> Observation:
         """The numbers that hold now."""
         return observe(request)
-
-    async def run(self) -> None:
-        """Nothing goes on in between."""
 
 
 def _open(environment: Environment) -> ManualSource:

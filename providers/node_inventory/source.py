@@ -21,6 +21,7 @@ from kueue_dqo.provider import (
     Observation,
     ParametersKind,
     Request,
+    Source,
     WithoutParameters,
 )
 from kueue_dqo.runtime.cache import Cache
@@ -38,7 +39,7 @@ T = TypeVar("T")
 _WAY_OUT: Final = "see the log of the daemon, and the ClusterRole of its ServiceAccount"
 
 
-class NodeInventory:
+class NodeInventory(Source[NodeInventoryParametersSpec]):
     """The source. It asks to be asked only after a change of something that counts: heartbeats lead to nothing."""
 
     def __init__(self, environment: Environment) -> None:
@@ -67,7 +68,6 @@ class NodeInventory:
         return inventory.observation
 
     def forget(self, provider: str) -> None:
-        """Nobody asks about that provider any more: it is gone, or another replica asks."""
         self._keep(self._asked.keys() - {provider})
 
     async def run(self) -> None:

@@ -414,5 +414,9 @@ def test_examples_are_accepted(path: Path, status_plane: ControlPlane) -> None:
     objects = [each for document in documents for each in document.get("items", [document])]
     namespaces = {each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]}
     for name in sorted(namespaces):
-        status_plane.admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        account = {"name": "default", "namespace": name}  # no controller makes it here
+        status_plane.admin.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+        )
     status_plane.admin.apply(*objects)

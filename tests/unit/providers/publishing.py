@@ -13,7 +13,15 @@ from prometheus_client import CollectorRegistry
 from kueue_dqo.api import dqo
 from kueue_dqo.api.parameters import CommonParameters
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.provider import CapacityController, Environment, Observation, ParametersKind, Request, WithoutParameters
+from kueue_dqo.provider import (
+    CapacityController,
+    Environment,
+    Observation,
+    ParametersKind,
+    Request,
+    Source,
+    WithoutParameters,
+)
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.controller import Controller, ControllerMetrics
 from kueue_dqo.runtime.events import EventRecorder, Subject
@@ -68,7 +76,7 @@ class Told:
         return cast("EventRecorder", self)
 
 
-class ScriptedSource:
+class ScriptedSource(Source[CommonParameters]):
     """Answers at once with `amounts`, or as `answers` say for a provider."""
 
     def __init__(self) -> None:
@@ -80,6 +88,7 @@ class ScriptedSource:
         self.requests: list[Request[CommonParameters]] = []
         self.more: dict[str, Any] = {}
         """Other parts of the observation."""
+        self.forgotten: list[str] = []
 
     async def observe(self, request: Request[CommonParameters]) -> Observation:
         name = request.provider.metadata.name
@@ -89,8 +98,8 @@ class ScriptedSource:
             return await self.answers[name](request)
         return self.observation()
 
-    async def run(self) -> None:
-        """Nothing."""
+    def forget(self, provider: str) -> None:
+        self.forgotten.append(provider)
 
     def observation(self) -> Observation:
         return Observation(capacity_of(self.amounts), self.summary, **self.more)
@@ -192,7 +201,6 @@ class World:
             pace=Pace(INTERVAL, chance),
             events=self.told.recorder,
             clock=self.clock,
-            metrics=metrics,
             time_to_look=LIMIT,
         )
         self.directory.observer = self.publisher

@@ -225,6 +225,21 @@ async def test_an_object_that_is_being_deleted_is_left_alone() -> None:
     assert sorted(patched(world.api)) == ["other", "pool"]
 
 
+async def test_a_source_is_told_of_whom_it_is_not_asked_any_more() -> None:
+    """Once it is gone, and of all others when another replica leads."""
+    world = World()
+    world.provider()
+    world.provider("other")
+    async with world.running():
+        await asyncio.sleep(SOON)
+        assert world.source.forgotten == []
+        world.api.delete(CAPACITY_PROVIDERS, "other")
+        await asyncio.sleep(SOON)
+        assert world.source.forgotten == ["other"]
+        world.publisher.stop()
+    assert world.source.forgotten == ["other", "pool"]
+
+
 # --- whose it is -----------------------------------------------------------------------------------------------------
 
 
