@@ -21,9 +21,10 @@ _TRY: Final = """
 # Watch the quotas of two teams, declared as 10 and 20 cpu:
 kubectl get clusterqueues -w -o jsonpath='{.metadata.name}{" "}{..nominalQuota}{"\\n"}'
 
-# In a third shell, say what there is (for the provider whose daemon does not run here), and change it:
-.venv/bin/dqo capacity set batch-nodes batch/cpu=48 batch/memory=192Gi --force
-.venv/bin/dqo capacity set batch-nodes batch/cpu=30 --force
+# In a third shell, take a node away and bring it back; see why the quotas are what they are:
+kubectl cordon batch-1.example.com
+kubectl get capacityprovider batch-nodes -o jsonpath='{.status.conditions[0].message}{"\\n"}'
+kubectl uncordon batch-1.example.com
 .venv/bin/dqo plan
 kubectl get capacityproviders,dynamicquotaorchestrators
 kubectl get events -n default
@@ -36,7 +37,8 @@ StartDaemons = Callable[[ControlPlane], object]
 def run(say: Say, *start_daemons: StartDaemons, example: Path = EXAMPLE) -> int:
     """Starts everything, the daemons last, says how to reach it, and ends all on Ctrl-C or when a server ends.
 
-    Returns the exit code. Raises what the start raises, after it has ended what was started.
+    The nodes are objects only: nobody keeps them but you. Returns the exit code. Raises what the start raises, after it
+    has ended what was started.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -66,6 +68,10 @@ def apply_folder(plane: ControlPlane, folder: Path) -> None:
     """Applies every manifest of a folder, in the order of the files' names, with the status that it has."""
     for file in sorted(folder.glob("*.yaml")):
         plane.admin.apply(*kueue.read(file))
+    for node in plane.admin.items("/api/v1/nodes"):
+        # The API server gives every new node the taint not-ready; there is no controller that would take it away.
+        taints = [each for each in node["spec"].get("taints", []) if each["key"] != "node.kubernetes.io/not-ready"]
+        plane.admin.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": taints}})
 
 
 def wait_for_an_end(servers: list[Server]) -> Server:
