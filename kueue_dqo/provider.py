@@ -132,6 +132,7 @@ class Source(Protocol[P]):
         It runs in every replica, so that one that becomes the leader knows soon: what costs money belongs in
         `observe`. The process ends where this raises.
         """
+        return
 
     def forget(self, provider: str) -> None:
         """Nobody asks about that CapacityProvider any more: it is gone, or another replica asks."""

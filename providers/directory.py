@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from kueue_dqo.api import dqo, kueue
+from kueue_dqo.api.meta import OUR_GROUP
 from kueue_dqo.api.parameters import CommonParameters
 from kueue_dqo.api.scheme import KnownKind, decode_json
 from kueue_dqo.provider import CapacityController, Misconfigured, Peer, Request, WithoutParameters
@@ -21,11 +22,13 @@ from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, RESOURCE_FLAVORS, Resource
-from providers.parameters import HeldParameters, held_parameters, parameters_of
+from providers.parameters import HeldParameters, Kind, held_parameters, parameters_of
 from providers.pipeline import check_flavors
 from providers.status import Held, held_provider
 
 T = TypeVar("T")
+_DEFINITIONS: Final = "manifests/crds/providers"
+"""Where the definitions of our own kinds of parameters are."""
 
 
 class Observer:
@@ -130,7 +133,7 @@ class Directory:
         provider = held.provider
         if held.problem is not None:
             raise Misconfigured(f"the object cannot be read: {held.problem}")
-        parameters = parameters_of(provider, self.controller, self._parameters)
+        parameters = self._parameters_of(provider)
         check_flavors(provider, self._flavors.objects)
         return Request(
             provider=provider,
@@ -157,9 +160,26 @@ class Directory:
 
     def _parameters_or_none(self, provider: dqo.CapacityProvider) -> CommonParameters | None:
         try:
-            return parameters_of(provider, self.controller, self._parameters)
+            return self._parameters_of(provider)
         except Misconfigured:
             return None  # its own status says why
+
+    def _parameters_of(self, provider: dqo.CapacityProvider) -> CommonParameters:
+        """Raises Misconfigured."""
+        wanted = self.controller.parameters
+        kind = Kind(wanted.resource.group, wanted.resource.kind, wanted.spec) if wanted is not None else None
+        return parameters_of(provider, kind, self.controller.without_parameters, self._find_parameters)
+
+    def _find_parameters(self, name: str) -> HeldParameters | None:
+        assert self._parameters is not None  # noqa: S101 - only a controller with parameters looks for them
+        if self._parameters.is_absent:
+            resource = self._parameters.resource
+            remedy = f"kubectl apply -k {_DEFINITIONS}" if resource.group == OUR_GROUP else "install it"
+            raise Misconfigured(
+                f"spec.parameters names {resource.kind} {name!r}, but the cluster has no CustomResourceDefinition "
+                f"{resource.plural}.{resource.group} in version {resource.version}: {remedy}"
+            )
+        return self._parameters.objects.get(name)
 
     # --- what the process writes -------------------------------------------------------------------------------------
 

@@ -74,6 +74,7 @@ class LifeSigns:
         self._clock = clock
         self._random = random
         self._due: dict[str, float] = {}
+        """By UID: a provider that is created anew need not wait for what its predecessor's Lease had left."""
         self._leases: dict[str, Lease] = {}
         """As they were last answered."""
         self._foreign: set[str] = set()
@@ -104,12 +105,16 @@ class LifeSigns:
         now = self._clock.monotonic()
         served = self._patients.served()
         gone = self._leases.keys() - served.keys()
-        alive = {name for name in served if self._patients.is_alive(name)}
-        self._due = {name: due for name, due in self._due.items() if name in alive}
+        alive = {
+            provider.metadata.uid: provider
+            for name, provider in sorted(served.items())
+            if self._patients.is_alive(name)
+        }
+        self._due = {uid: due for uid, due in self._due.items() if uid in alive}
         self._foreign &= served.keys()
-        due = [served[name] for name in sorted(alive) if self._due.get(name, now) <= now]
+        due = [provider for uid, provider in alive.items() if self._due.get(uid, now) <= now]
         for provider in due:
-            self._due[provider.metadata.name] = now + INTERVAL * self._random.uniform(_LEAST_PAUSE, 1.0)
+            self._due[provider.metadata.uid] = now + INTERVAL * self._random.uniform(_LEAST_PAUSE, 1.0)
         await asyncio.gather(*map(self._renew, due), *map(self._let_go, gone))
 
     async def _renew(self, provider: dqo.CapacityProvider) -> None:

@@ -37,6 +37,7 @@ from providers.composite import compute as composite
 from providers.manual import compute as manual
 from providers.node_inventory import compute as node_inventory
 from providers.node_inventory.pods import NodePods, PodIndex, use_of
+from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import check_flavors, message_of_status, settle
 
 
@@ -178,29 +179,19 @@ def _ours(objects: Objects) -> dict[str, _Ours]:
 def _parameters_of(
     provider: dqo.CapacityProvider, controller: _Controller, objects: Objects
 ) -> CommonParameters | Misconfigured:
-    reference, kind = provider.spec.parameters, controller.kind
-    if reference is None and controller.without_parameters is WithoutParameters.DEFAULTS:
-        return controller.spec()
-    if reference is None:
-        return Misconfigured(
-            f"spec.parameters is missing: {provider.spec.controller_name} needs them; name an object of apiGroup "
-            f"{OUR_GROUP!r} and kind {kind!r} there"
-        )
-    if (reference.api_group, reference.kind) != (OUR_GROUP, kind):
-        return Misconfigured(
-            f"spec.parameters names kind {reference.kind!r} of apiGroup {reference.api_group!r}, but the controller "
-            f"reads kind {kind!r} of apiGroup {OUR_GROUP!r}: correct it"
-        )
-    problem = objects.unusable.get(ObjectKey(kind, reference.name))
-    if problem is not None:
-        return Misconfigured(f"{kind}/{reference.name} cannot be used: {problem}")
-    found = objects.parameters.get(kind, {}).get(reference.name)
-    if found is None:
-        return Misconfigured(
-            f"spec.parameters names {kind} {reference.name!r}, which does not exist: create it, or correct the name"
-        )
-    spec: CommonParameters = found.spec
-    return spec
+    kind = Kind(OUR_GROUP, controller.kind, controller.spec)
+
+    def find(name: str) -> HeldParameters | None:
+        problem = objects.unusable.get(ObjectKey(kind.kind, name))
+        if problem is not None:
+            return HeldParameters(None, problem)
+        found = objects.parameters.get(kind.kind, {}).get(name)
+        return HeldParameters(found.spec) if found is not None else None
+
+    try:
+        return parameters_of(provider, kind, controller.without_parameters, find)
+    except Misconfigured as error:
+        return error
 
 
 def _members_first(ours: Mapping[str, _Ours]) -> list[str]:

@@ -1,19 +1,14 @@
-"""The parameters of a CapacityProvider: the object that it names, and what is wrong where they cannot be had."""
+"""The parameters of a CapacityProvider: the object that it names, and what is wrong where they cannot be had. Pure."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from kueue_dqo.api import dqo
-from kueue_dqo.api.meta import OUR_GROUP
 from kueue_dqo.api.parameters import CommonParameters, ParametersObject
 from kueue_dqo.api.scheme import KnownKind, ObjectInvalid, decode_json
-from kueue_dqo.provider import CapacityController, Misconfigured, ParametersKind, WithoutParameters
-from kueue_dqo.runtime.cache import Cache
-from kueue_dqo.runtime.resources import Resource
-
-_DEFINITIONS: Final = "manifests/crds/providers"
-"""Where the definitions of our own kinds are."""
+from kueue_dqo.provider import Misconfigured, ParametersKind, WithoutParameters
 
 
 class HeldParameters(NamedTuple):
@@ -21,6 +16,18 @@ class HeldParameters(NamedTuple):
 
     spec: CommonParameters | None
     problem: str | None = None
+
+
+class Kind(NamedTuple):
+    """The kind of object that a controller's parameters are, and the type of its spec."""
+
+    group: str
+    kind: str
+    spec: type[CommonParameters]
+
+
+Find = Callable[[str], HeldParameters | None]
+"""The object of the controller's kind with that name, None where there is none. May raise Misconfigured."""
 
 
 def held_parameters(kind: ParametersKind[Any], raw: bytes) -> HeldParameters:
@@ -34,50 +41,39 @@ def held_parameters(kind: ParametersKind[Any], raw: bytes) -> HeldParameters:
 
 
 def parameters_of(
-    provider: dqo.CapacityProvider, controller: CapacityController[Any], cache: Cache[HeldParameters] | None
+    provider: dqo.CapacityProvider, kind: Kind | None, without_parameters: WithoutParameters, find: Find
 ) -> CommonParameters:
-    """What the provider is told. `cache` has the objects of the controller's kind, if it has one.
+    """What the provider is told. `kind` is None where its controller takes no parameters.
 
     Raises:
         Misconfigured: they are missing, of another kind, or cannot be used.
     """
-    reference, kind = provider.spec.parameters, controller.parameters
-    if reference is None:
-        if kind is None:
+    reference, controller = provider.spec.parameters, provider.spec.controller_name
+    if kind is None:
+        if reference is None:
             return CommonParameters()
-        if controller.without_parameters is WithoutParameters.DEFAULTS:
-            parameters: CommonParameters = kind.spec()
-            return parameters
         raise Misconfigured(
-            f"spec.parameters is missing: {controller.name} needs them; name an object of apiGroup "
-            f"{kind.resource.group!r} and kind {kind.resource.kind!r} there"
-        )
-    if kind is None or cache is None:
-        raise Misconfigured(
-            f"spec.parameters names {reference.kind} {reference.name!r}, but {controller.name} takes no parameters: "
+            f"spec.parameters names {reference.kind} {reference.name!r}, but {controller} takes no parameters: "
             "take the field away"
         )
-    return _named(reference, kind.resource, cache)
-
-
-def _named(reference: dqo.ParametersRef, resource: Resource, cache: Cache[HeldParameters]) -> CommonParameters:
-    if (reference.api_group, reference.kind) != (resource.group, resource.kind):
+    if reference is None:
+        if without_parameters is WithoutParameters.DEFAULTS:
+            return kind.spec()
+        raise Misconfigured(
+            f"spec.parameters is missing: {controller} needs them; name an object of apiGroup {kind.group!r} and kind "
+            f"{kind.kind!r} there"
+        )
+    if (reference.api_group, reference.kind) != (kind.group, kind.kind):
         raise Misconfigured(
             f"spec.parameters names kind {reference.kind!r} of apiGroup {reference.api_group!r}, but the controller "
-            f"reads kind {resource.kind!r} of apiGroup {resource.group!r}: correct it"
+            f"reads kind {kind.kind!r} of apiGroup {kind.group!r}: correct it"
         )
-    if cache.is_absent:
-        remedy = f"kubectl apply -k {_DEFINITIONS}" if resource.group == OUR_GROUP else "install it"
-        raise Misconfigured(
-            f"spec.parameters names {resource.kind} {reference.name!r}, but the cluster has no "
-            f"CustomResourceDefinition {resource.plural}.{resource.group} in version {resource.version}: {remedy}"
-        )
-    held = cache.objects.get(reference.name)
+    held = find(reference.name)
     if held is None:
         raise Misconfigured(
-            f"spec.parameters names {resource.kind} {reference.name!r}, which does not exist: create it, or correct "
-            "the name"
+            f"spec.parameters names {kind.kind} {reference.name!r}, which does not exist: create it, or correct the "
+            "name"
         )
     if held.spec is None:
-        raise Misconfigured(f"{resource.kind}/{reference.name} cannot be used: {held.problem}")
+        raise Misconfigured(f"{kind.kind}/{reference.name} cannot be used: {held.problem}")
     return held.spec

@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -33,7 +32,7 @@ from kueue_dqo.api.parameters import (
     ResourceSelection,
 )
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.provider import CapacityController, Misconfigured, WithoutParameters
+from kueue_dqo.provider import CapacityController, WithoutParameters
 from providers.composite import source as composite
 from providers.manual import source as manual
 from providers.node_inventory import source as node_inventory
@@ -45,7 +44,6 @@ from providers.offline import (
     depending_on_time,
     first_statuses,
 )
-from providers.parameters import HeldParameters, parameters_of
 
 DAEMONS: tuple[CapacityController[Any], ...] = (
     node_inventory.CONTROLLER,
@@ -138,35 +136,43 @@ def test_our_controllers_are_those_of_the_daemons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "kind", "name"),
+    ("group", "kind", "name", "says"),
     [
-        pytest.param("", "", "", id="none"),
-        pytest.param("kueue-dqo.dev", "Other", "mine", id="another kind"),
-        pytest.param("example.com", "", "mine", id="another group"),
-        pytest.param("kueue-dqo.dev", "", "gone", id="missing"),
-        pytest.param("kueue-dqo.dev", "", "broken", id="unusable"),
+        pytest.param("kueue-dqo.dev", "Other", "mine", "names kind 'Other'", id="another kind"),
+        pytest.param("example.com", "", "mine", "of apiGroup 'example.com'", id="another group"),
+        pytest.param("kueue-dqo.dev", "", "gone", "'gone', which does not exist", id="missing"),
+        pytest.param("kueue-dqo.dev", "", "broken", "cannot be used: spec.what: is no such field", id="unusable"),
     ],
 )
 @pytest.mark.parametrize("daemon", DAEMONS, ids=lambda daemon: daemon.name)
-def test_what_is_wrong_with_a_reference_is_said_in_the_words_of_the_daemon(
-    daemon: CapacityController[Any], group: str, kind: str, name: str
+def test_what_is_wrong_with_a_reference_is_said(
+    daemon: CapacityController[Any], group: str, kind: str, name: str, says: str
 ) -> None:
-    """A person may search for them. Where none is needed, both go on without."""
-    reference = dqo.ParametersRef(group, kind or CONTROLLERS[daemon.name].kind, name) if name else None
+    """Of every controller; nothing is computed from it."""
+    reference = dqo.ParametersRef(group, kind or CONTROLLERS[daemon.name].kind, name)
     given = msgspec.structs.replace(
         provider("p", daemon.name),
         spec=dqo.CapacityProviderSpec(daemon.name, (dqo.FlavorRef("batch"),), reference),
     )
     unusable = {ObjectKey(CONTROLLERS[daemon.name].kind, "broken"): "spec.what: is no such field"}
-    computed = first_statuses(objects([given], {"mine": TEN}, unusable=unusable), NOON)
-    if name or daemon.without_parameters is WithoutParameters.MISCONFIGURED:
-        broken = HeldParameters(None, "spec.what: is no such field")
-        cache = cast("Any", SimpleNamespace(is_absent=False, objects={"broken": broken}))
-        with pytest.raises(Misconfigured) as raised:
-            parameters_of(given, daemon, cache)
-        assert said(computed["p"]) == ("False", "Misconfigured", str(raised.value))
-    else:
-        assert all(said(each)[0] == "True" for each in computed.values())
+    state, reason, message = said(first_statuses(objects([given], {"mine": TEN}, unusable=unusable), NOON)["p"])
+    assert (state, reason) == ("False", "Misconfigured")
+    assert says in message
+
+
+@pytest.mark.parametrize("daemon", DAEMONS, ids=lambda daemon: daemon.name)
+def test_a_provider_without_parameters_is_what_its_controller_makes_of_it(daemon: CapacityController[Any]) -> None:
+    """One with defaults, a mistake, or left to a person."""
+    computed = first_statuses(objects([provider("p", daemon.name)]), NOON)
+    states = {name: said(each)[:2] for name, each in computed.items()}
+    assert (
+        states
+        == {
+            WithoutParameters.DEFAULTS: {"p": ("True", "Synchronized")},
+            WithoutParameters.MISCONFIGURED: {"p": ("False", "Misconfigured")},
+            WithoutParameters.BY_HAND: {},
+        }[daemon.without_parameters]
+    )
 
 
 # --- which ones are computed ------------------------------------------------------------------------------------------
