@@ -24,7 +24,7 @@ venv: $(STAMP) ## make .venv, or bring it up to date
 	@echo 'venv: .venv is ready'
 
 demo: $(STAMP) ## plan every example
-	@set -e; for folder in examples/*/; do \
+	@set -e; for folder in examples/[0-9]*/; do \
 	  folder=$${folder%/}; \
 	  [ -d "$$folder" ] || { echo 'demo: no folder in examples/' >&2; exit 1; }; \
 	  printf '\n== %s\n\n' "$$folder"; \

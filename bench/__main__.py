@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import io
+import sys
 
-from bench import convergence, failover, memory, plan, preemption, split, startup
+from bench import convergence, failover, memory, node_inventory, plan, preemption, split, startup
 from bench.measure import print_load, print_machine
 
 FIGURES = {
@@ -15,6 +17,7 @@ FIGURES = {
     "memory": memory.measure,
     "failover": failover.measure,
     "preemption": preemption.measure,
+    "node-inventory": node_inventory.measure,
 }
 
 
@@ -23,6 +26,8 @@ def main() -> None:
     parser.add_argument("figure", nargs="?", choices=FIGURES, help="measure this one (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller sizes: to see whether it works, not for figures")
     arguments = parser.parse_args()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # a log shows how far it is
     print_machine()
     if arguments.quick:
         print("--quick: sizes are too small for the aims to mean anything")

@@ -11,13 +11,13 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.measure import dqo
+from bench.measure import ROOT, dqo
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, CLUSTER_QUEUES, COHORTS, DYNAMIC_QUOTA_ORCHESTRATORS
 from tests.controlplane.kueue import install_crds
@@ -28,7 +28,7 @@ from tests.integration.objects import cohort, orchestrator, provider, queue
 FLAVORS: Final = ("a100", "h100", "l40s", "on-demand")
 RESOURCES: Final = ("cpu", "memory", "nvidia.com/gpu")
 CONCURRENCY: Final = 16
-ROOT: Final = "all"
+TOP: Final = "all"
 _WRITERS: Final = 32
 _PATIENCE: Final = 900.0
 
@@ -54,13 +54,13 @@ def run(plane: ControlPlane, work: Callable[[Client], Awaitable[Any]]) -> Any:
 def fill(plane: ControlPlane, queues: int) -> None:
     """So many ClusterQueues of 12 pairs in one Cohort, a provider and an orchestrator over all of it."""
     quotas = {flavor: {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "8"} for flavor in FLAVORS}
-    objects = [queue(f"queue-{number:05}", quotas, cohort=ROOT) for number in range(queues)]
+    objects = [queue(f"queue-{number:05}", quotas, cohort=TOP) for number in range(queues)]
 
     async def create(client: Client) -> None:
-        await client.create(COHORTS.path(), json.dumps(cohort(ROOT)).encode())
+        await client.create(COHORTS.path(), json.dumps(cohort(TOP)).encode())
         await client.create(CAPACITY_PROVIDERS.path(), json.dumps(provider("pool", *FLAVORS)).encode())
         await client.create(
-            DYNAMIC_QUOTA_ORCHESTRATORS.path(), json.dumps(orchestrator("dqo", "pool", root=("Cohort", ROOT))).encode()
+            DYNAMIC_QUOTA_ORCHESTRATORS.path(), json.dumps(orchestrator("dqo", "pool", root=("Cohort", TOP))).encode()
         )
         slots = asyncio.Semaphore(_WRITERS)
 
@@ -102,31 +102,40 @@ async def publish(client: Client, queues: int, percent: int) -> None:
     await client.merge_patch(path, capacity_status(queues, percent), field_manager="bench")
 
 
-class Daemon:
-    """`dqo orchestrator` as a process, without its rate limit."""
+class Process:
+    """A process of a benchmark, with its output in a file."""
 
-    def __init__(self, plane: ControlPlane, *, name: str = "orchestrator", **environment: str) -> None:
-        self.port = free_port()
-        self.log = Path(tempfile.gettempdir()) / f"{plane.folder.name}-{name}.log"
-        values = {
-            "DQO_ENFORCEMENT": "spec",
-            "DQO_NAMESPACE": "default",
-            "DQO_IDENTITY": name,
-            "DQO_LISTEN": f"{LOOPBACK}:{self.port}",
-            "DQO_KUBECONFIG": str(plane.kubeconfig()),
-            "DQO_CONCURRENCY": str(CONCURRENCY),
-            "DQO_WRITE_QPS": "0",
-            "DQO_QUOTA_METRICS": "false",  # what is asked for while it is measured would cost more than what is
-        } | environment
-        with self.log.open("ab") as log:
+    def __init__(self, command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.log = log
+        with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [dqo(), "orchestrator"], env={**os.environ, **values}, stdout=log, stderr=subprocess.STDOUT
+                command, env={**os.environ, **(environment or {})}, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT
             )
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Ends it and waits."""
         self.process.send_signal(how)
         self.process.wait()
+
+    def cpu_seconds(self) -> float:
+        """What it has used so far, read without asking it; without that of threads that have ended."""
+        threads = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(each.read_text(encoding="ascii").split()[0]) for each in threads) / 1e9
+
+    def memory(self, field: str) -> int:
+        """`VmRSS` (now) or `VmHWM` (peak), in bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(next(line for line in status.splitlines() if line.startswith(field)).split()[1]) * 1024
+
+
+class Served(Process):
+    """A daemon that serves its metrics."""
+
+    def __init__(
+        self, command: Sequence[str | Path], log: Path, port: int, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.port = port
+        super().__init__(command, log, environment)
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that carry these labels."""
@@ -140,21 +149,36 @@ class Daemon:
             )
 
     def is_leader(self) -> bool:
-        """Whether it leads; False as long as it does not answer."""
+        """Whether it leads; False as long as it does not answer. Raises RuntimeError where it has ended."""
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.process.args!r} has ended: {self.log.read_text()[-2000:]}")
         try:
             return self.metric("leader_election_master_status") == 1
         except OSError:
             return False
 
-    def cpu_seconds(self) -> float:
-        """What it has used so far, read without asking it."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def memory(self, field: str) -> int:
-        """`VmRSS` (now) or `VmHWM` (peak), in bytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        return int(next(line for line in status.splitlines() if line.startswith(field)).split()[1]) * 1024
+class Daemon(Served):
+    """`dqo orchestrator` as a process, without its rate limit."""
+
+    def __init__(self, plane: ControlPlane, *, name: str = "orchestrator", **environment: str) -> None:
+        port = free_port()
+        values = {
+            "DQO_ENFORCEMENT": "spec",
+            "DQO_NAMESPACE": "default",
+            "DQO_IDENTITY": name,
+            "DQO_LISTEN": f"{LOOPBACK}:{port}",
+            "DQO_KUBECONFIG": str(plane.kubeconfig()),
+            "DQO_CONCURRENCY": str(CONCURRENCY),
+            "DQO_WRITE_QPS": "0",
+            "DQO_QUOTA_METRICS": "false",  # what is asked for while it is measured would cost more than what is
+        } | environment
+        super().__init__([dqo(), "orchestrator"], log_of(plane, name), port, values)
+
+
+def log_of(plane: ControlPlane, name: str) -> Path:
+    """Where a process beside that control plane writes; it outlives the control plane."""
+    return Path(tempfile.gettempdir()) / f"{plane.folder.name}-{name}.log"
 
 
 @contextlib.contextmanager

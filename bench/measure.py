@@ -150,6 +150,26 @@ def print_peaks(series: Series, names: tuple[str, str] = ("floor", "ours")) -> N
     print(f"  peak memory            {names[0]} {floor:.1f} MB, {names[1]} {ours:.1f} MB{ratio}")
 
 
+def print_growth(series: Series, imports: int, aim: int | None, names: tuple[str, str]) -> None:
+    """How far peak memory of both sides is above that of a process that has done nothing but the imports, in bytes."""
+    floor, ours = (statistics.median(run.peak_bytes - imports for run in runs) / MEGABYTE for runs in series)
+    verdict = (
+        "" if aim is None else f"   aim <= {aim / MEGABYTE:g} MB: {'reached' if ours <= aim / MEGABYTE else 'MISSED'}"
+    )
+    others = f"({names[0]} {floor:.1f} MB, imports {imports / MEGABYTE:.1f} MB)"
+    print(f"  peak above the imports {ours:10.1f} MB  {others}{verdict}")
+
+
+def print_cpu_each(what: str, series: Series, count: int, aim: float, names: tuple[str, str]) -> None:
+    """CPU time for each of so many, and the median of the ratios of the pairs."""
+    print(f"\n{what}, CPU time of each")
+    for name, runs in zip(names, series, strict=True):
+        each = [1e6 * run.cpu_seconds / count for run in runs]
+        print(f"  {name:<22} {statistics.median(each):10.1f} us  ({min(each):.1f} - {max(each):.1f})")
+    ratio, spread = _ratio([run.cpu_seconds for run in series.floor], [run.cpu_seconds for run in series.ours])
+    print(f"  ratio                  {ratio:10.2f} x   {spread}{_verdict(ratio, aim)}")
+
+
 def print_difference(what: str, series: Series, aim_ms: float, names: tuple[str, str]) -> None:
     """Both medians with their spread, and the median of the differences of the pairs."""
     print(f"\n{what}")

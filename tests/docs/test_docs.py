@@ -11,12 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.api.scheme import KNOWN_KINDS
 from kueue_dqo.cli.main import run
-from providers.node_inventory.compute import Exclusion
+from providers import news
+from providers.composite.compute import MEMBERS_SKIPPED
+from providers.manual.compute import FLAVOR_WITHOUT_AMOUNTS
+from providers.metrics import ProviderMetrics, RecordCollector
+from providers.node_inventory.exclusion import Exclusion
+from providers.node_inventory.metrics import NodeMetrics
+from providers.node_inventory.wording import NODES_EXCLUDED
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -63,6 +70,34 @@ def test_every_exclusion_of_a_node_is_explained() -> None:
     """The summary line counts by these words."""
     page = _text("docs/providers/node-inventory.md")
     assert [each for each in Exclusion if f"`{each}`" not in page] == []
+
+
+def test_every_event_on_a_provider_is_explained() -> None:
+    """An admin finds it where it is told what to do, and where it is told when it comes."""
+    reasons = {
+        news.CAPACITY_HELD,
+        news.CAPACITY_RELEASED,
+        news.FALL_ACKNOWLEDGED,
+        news.STATUS_REJECTED,
+        "LeaseOfAnother",
+        NODES_EXCLUDED,
+        MEMBERS_SKIPPED,
+        FLAVOR_WITHOUT_AMOUNTS,
+    }
+    for page in ("docs/troubleshooting.md", "docs/providers/common.md"):
+        assert [reason for reason in sorted(reasons) if f"`{reason}`" not in _text(page)] == []
+
+
+def test_every_metric_of_a_provider_is_listed() -> None:
+    """By the name that Prometheus shows."""
+    registry = CollectorRegistry()
+    ProviderMetrics(registry)
+    NodeMetrics(registry)
+    registry.register(RecordCollector(dict))
+    page = _text("docs/metrics.md")
+    names = [f"{family.name}_total" if family.type == "counter" else family.name for family in registry.collect()]
+    assert len(names) > 10
+    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 def test_every_kind_that_is_read_is_listed() -> None:
