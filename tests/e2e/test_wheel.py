@@ -57,7 +57,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def dependencies(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PYTHONPATH with what the wheel says that it needs, from the environment of these tests."""
     folder = tmp_path_factory.mktemp("dependencies")
-    for name in ("click", "msgspec", "rich", "yaml", "_yaml", "markdown_it", "mdurl", "pygments"):
+    for name in ("click", "dateutil", "msgspec", "rich", "yaml", "_yaml", "markdown_it", "mdurl", "pygments"):
         (folder / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
     return str(folder)
 
@@ -91,7 +91,9 @@ def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
         "kubernetes-asyncio",
         "msgspec",
         "prometheus-client",
+        "python-dateutil",
         "structlog",
+        "tzdata",
     }
     assert {need.partition(">")[0].lower() for need in needs if "extra == 'cli'" in need} == {"pyyaml", "rich"}
 

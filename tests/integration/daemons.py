@@ -7,7 +7,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +16,12 @@ from typing import Any, Final
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.controlplane.kueue import apply_crds
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import LOOPBACK, Server, free_port
 
 ROOT: Final = Path(__file__).parents[2]
+MANIFESTS: Final = ROOT / "manifests"
 NAMESPACE: Final = "kueue-dqo-system"
 ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
 DQO: Final = Path(sys.executable).with_name("dqo")
@@ -61,17 +64,22 @@ class Daemon:
         return int(line.split()[1]) * 1024
 
 
-def rendered(overlay: str) -> list[dict[str, Any]]:
-    """The objects of an overlay in `manifests/overlays`."""
-    folder = ROOT / "manifests" / "overlays" / overlay
-    text = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
-    return [each for each in yaml.safe_load_all(text) if each]
+def rendered(folder: Path | str) -> list[dict[str, Any]]:
+    """The objects of a folder with a kustomization; a text is a path below `manifests/`."""
+    return [each for each in yaml.safe_load_all(_built(MANIFESTS / folder)) if each]
 
 
-def install(plane: ControlPlane, overlay: str) -> list[dict[str, Any]]:
-    """Applies an overlay, strictly. Nothing starts its pods here."""
-    objects = rendered(overlay)
-    plane.admin.apply(*objects)
+@cache
+def _built(folder: Path) -> str:
+    return subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
+
+
+def install(plane: ControlPlane, *folders: Path | str) -> list[dict[str, Any]]:
+    """Applies what such folders hold, strictly. Nothing starts its pods here."""
+    objects = [each for folder in folders for each in rendered(folder)]
+    definitions = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+    apply_crds(plane, *definitions)
+    plane.admin.apply(*(each for each in objects if each not in definitions))
     return objects
 
 
@@ -84,27 +92,43 @@ def start_orchestrator(
     environment: Mapping[str, str] | None = None,
     wait: bool = True,
 ) -> Daemon:
-    """Installs the overlay and starts its daemon as its container would be, but for addresses.
+    """Installs an overlay of `manifests/overlays` and starts its daemon: see `start_daemon`."""
+    objects = install(plane, Path("overlays") / overlay)
+    return start_daemon(plane, objects, name=name, server=server, environment=environment, wait=wait)
+
+
+def start_daemon(
+    plane: ControlPlane,
+    installed: Iterable[Mapping[str, Any]],
+    *,
+    name: str,
+    arguments: Sequence[str] = (),
+    server: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    wait: bool = True,
+) -> Daemon:
+    """Starts a daemon as its container would be, with its ServiceAccount's token, but for addresses.
 
     Args:
         plane: the control plane; the daemon ends with it, or with the test's `plane` fixture.
-        overlay: of `manifests/overlays`.
+        installed: what `install` has applied; the one Deployment among these objects is started.
         name: of the process and its log, and its identity in the election.
+        arguments: added to the container's.
         server: a URL in front of the API server, such as that of a fault proxy.
         environment: laid over the container's, such as `QUICK_ELECTION`.
         wait: until it is ready.
     """
-    objects = install(plane, overlay)
-    container = next(each for each in objects if each["kind"] == "Deployment")["spec"]["template"]["spec"][
-        "containers"
-    ][0]
+    (deployment,) = (each for each in installed if each["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    namespace, account = deployment["metadata"]["namespace"], pod["serviceAccountName"]
     port = free_port()
-    values = dict(_environment(container["env"], name)) | {
+    values = dict(_environment(container["env"], namespace, name)) | {
         "DQO_LISTEN": f"{LOOPBACK}:{port}",
-        "DQO_KUBECONFIG": str(plane.service_account_kubeconfig(NAMESPACE, ORCHESTRATOR, server=server)),
+        "DQO_KUBECONFIG": str(plane.service_account_kubeconfig(namespace, account, server=server)),
         **(environment or {}),
     }
-    command = ["env", *(f"{key}={value}" for key, value in values.items()), str(DQO), *container["args"]]
+    command = ["env", *(f"{key}={value}" for key, value in values.items()), str(DQO), *container["args"], *arguments]
     process = plane.new_server(name, command, ready=lambda: _is_ready(port))
     process.log.unlink(missing_ok=True)  # of an earlier one
     process.launch()
@@ -128,9 +152,9 @@ def _get(port: int, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def _environment(variables: list[dict[str, Any]], pod: str) -> Iterator[tuple[str, str]]:
+def _environment(variables: list[dict[str, Any]], namespace: str, pod: str) -> Iterator[tuple[str, str]]:
     """The container's variables, with what the downward API would fill in."""
-    fields = {"metadata.namespace": NAMESPACE, "metadata.name": pod}
+    fields = {"metadata.namespace": namespace, "metadata.name": pod}
     for variable in variables:
         if "value" in variable:
             yield variable["name"], variable["value"]

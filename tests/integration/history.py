@@ -20,7 +20,7 @@ from tests.controlplane.plane import ControlPlane
 
 Manifest = dict[str, Any]
 
-_KINDS: Final = {
+ORCHESTRATED: Final = {
     "clusterqueues": CLUSTER_QUEUE,
     "cohorts": COHORT,
     "dynamicquotaorchestrators": DYNAMIC_QUOTA_ORCHESTRATOR,
@@ -52,15 +52,19 @@ class Version(NamedTuple):
 
 
 class History:
-    """`start` holds the objects at the beginning; the versions since then are read when they are asked for."""
+    """`start` holds the objects at the beginning; the versions since then are read when they are asked for.
 
-    def __init__(self, plane: ControlPlane) -> None:
+    Of some kinds only: a mapping from plural names.
+    """
+
+    def __init__(self, plane: ControlPlane, kinds: Mapping[str, str] = ORCHESTRATED) -> None:
         self._url = plane.etcd_url
+        self._kinds = kinds
         answer = self._ask("/v3/kv/range", {"key": _coded(_PREFIX), "range_end": _coded(_end(_PREFIX))})
         self._since = int(answer["header"]["revision"])
         self.start: dict[Key, Manifest] = {}
         for entry in answer.get("kvs") or []:
-            version = _version_of(entry, is_deleted=False)
+            version = self._version_of(entry, is_deleted=False)
             if version is not None and version.obj is not None:
                 self.start[version.key] = version.obj
 
@@ -84,10 +88,20 @@ class History:
                 for event in result.get("events") or []:
                     if event["kv"]["key"] == marker:
                         return
-                    version = _version_of(event["kv"], is_deleted=event.get("type") == "DELETE")
+                    version = self._version_of(event["kv"], is_deleted=event.get("type") == "DELETE")
                     if version is not None:
                         yield version
         raise HistoryLost(f"versions since {self._since}: the stream ended")
+
+    def _version_of(self, entry: Mapping[str, str], *, is_deleted: bool) -> Version | None:
+        """The version in an entry of etcd; None for an object of another kind."""
+        path = base64.b64decode(entry["key"]).decode().removeprefix(_PREFIX)
+        plural, _, name = path.partition("/")
+        kind = self._kinds.get(plural)
+        if kind is None:
+            return None
+        obj = None if is_deleted else json.loads(base64.b64decode(entry["value"]))
+        return Version(int(entry["mod_revision"]), Key(kind, name), obj)
 
     def _ask(self, path: str, body: Mapping[str, Any]) -> Any:
         with self._send(path, body) as answer:
@@ -99,17 +113,6 @@ class History:
         )
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310  # as above
         return answer
-
-
-def _version_of(entry: Mapping[str, str], *, is_deleted: bool) -> Version | None:
-    """The version in an entry of etcd; None for an object of another kind."""
-    path = base64.b64decode(entry["key"]).decode().removeprefix(_PREFIX)
-    plural, _, name = path.partition("/")
-    kind = _KINDS.get(plural)
-    if kind is None:
-        return None
-    obj = None if is_deleted else json.loads(base64.b64decode(entry["value"]))
-    return Version(int(entry["mod_revision"]), Key(kind, name), obj)
 
 
 def _coded(text: str) -> str:

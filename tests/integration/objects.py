@@ -18,6 +18,9 @@ QUEUES: Final = f"/apis/{GROUP}/v1beta2/clusterqueues"
 COHORTS: Final = f"/apis/{GROUP}/v1beta2/cohorts"
 PROVIDERS: Final = f"/apis/{GROUP}/v1alpha1/capacityproviders"
 ORCHESTRATORS: Final = f"/apis/{GROUP}/v1alpha1/dynamicquotaorchestrators"
+NODES: Final = "/api/v1/nodes"
+PODS: Final = "/api/v1/namespaces/default/pods"
+EVENTS: Final = "/api/v1/namespaces/default/events"
 DECLARED: Final = "kueue-dqo.dev/declared-quotas"
 APPLIED: Final = "kueue-dqo.dev/applied-quotas"
 
@@ -44,9 +47,10 @@ def groups(quotas: Quotas) -> list[Manifest]:
     ]
 
 
-def flavor(name: str) -> Manifest:
-    """A ResourceFlavor that matches every node."""
-    return {"apiVersion": f"{GROUP}/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}}
+def flavor(name: str, labels: Mapping[str, str] | None = None) -> Manifest:
+    """A ResourceFlavor of the nodes with these labels; without any, it matches every node."""
+    spec = {"nodeLabels": dict(labels)} if labels else {}
+    return {"apiVersion": f"{GROUP}/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
 def queue(name: str, quotas: Quotas, *, cohort: str = "", **spec: Any) -> Manifest:
@@ -71,13 +75,19 @@ def cohort(name: str, quotas: Quotas | None = None, *, parent: str = "") -> Mani
     }
 
 
-def provider(name: str, *flavors: str, controller: str = "example.com/by-hand") -> Manifest:
-    """A CapacityProvider without a status."""
+def provider(
+    name: str, *flavors: str, controller: str = "example.com/by-hand", parameters: Manifest | None = None
+) -> Manifest:
+    """A CapacityProvider without a status; `parameters` is the object that it names."""
+    spec: Manifest = {"controllerName": controller, "orchestratedFlavors": [{"name": each} for each in flavors]}
+    if parameters is not None:
+        group, _, _ = parameters["apiVersion"].rpartition("/")
+        spec["parameters"] = {"apiGroup": group, "kind": parameters["kind"], "name": parameters["metadata"]["name"]}
     return {
         "apiVersion": f"{GROUP}/v1alpha1",
         "kind": "CapacityProvider",
         "metadata": {"name": name},
-        "spec": {"controllerName": controller, "orchestratedFlavors": [{"name": each} for each in flavors]},
+        "spec": spec,
     }
 
 
@@ -116,6 +126,48 @@ def publish(
     flavors = [{"name": each, "resources": dict(resources)} for each, resources in capacity.items()]
     body = {"status": {"capacity": {"flavors": flavors}, "conditions": [condition]}}
     plane.admin.patch(f"{PROVIDERS}/{name}/status", body, manager="by-hand")
+
+
+def add_node(
+    plane: ControlPlane,
+    name: str,
+    allocatable: Mapping[str, Any],
+    *,
+    labels: Mapping[str, str],
+    ready: str = "True",
+    since: str = "2026-01-31T12:00:00Z",
+) -> None:
+    """Creates a node as its kubelet and its cloud would, or changes what it reports.
+
+    `since` it is Ready, or is not.
+    """
+    condition = {
+        "type": "Ready",
+        "status": ready,
+        "reason": "KubeletReady" if ready == "True" else "KubeletNotReady",
+        "message": "",
+        "lastHeartbeatTime": since,
+        "lastTransitionTime": since,
+    }
+    status = {"allocatable": dict(allocatable), "capacity": dict(allocatable), "conditions": [condition]}
+    metadata = {"name": name, "labels": dict(labels)}
+    plane.admin.apply({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+    # The API server gives every new node the taint not-ready; there is no controller that would take it away.
+    plane.admin.patch(f"{NODES}/{name}", {"spec": {"taints": None}})
+
+
+def add_pod(plane: ControlPlane, name: str, node: str, requests: Mapping[str, Any], *, managed: bool) -> None:
+    """Creates a pod that is bound to the node and pending there; `managed`: one of Kueue's."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+    container = {"name": "main", "image": "none", "resources": {"requests": dict(requests), "limits": dict(requests)}}
+    metadata = {"name": name, "namespace": "default", "labels": {f"{GROUP}/podset": "main"} if managed else {}}
+    spec = {"nodeName": node, "containers": [container]}
+    plane.admin.apply(account, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+
+def end_pod(plane: ControlPlane, name: str) -> None:
+    """The pod has run to its end; the object stays."""
+    plane.admin.patch(f"{PODS}/{name}/status", {"status": {"phase": "Succeeded"}})
 
 
 def nominal(obj: Manifest, *, road: str = "spec") -> dict[str, int]:

@@ -98,9 +98,9 @@ def local_queue(cluster_queue: str) -> Manifest:
     }
 
 
-def submit(plane: ControlPlane, name: str, cpu: str, *, to: str) -> None:
+def submit(plane: ControlPlane, name: str, amount: str, *, to: str, resource: str = "cpu") -> None:
     """Creates a Workload of one pod."""
-    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    container = {"name": "main", "image": "none", "resources": {"requests": {resource: amount}}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     plane.admin.create(
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -32,49 +32,7 @@ from tests.integration.objects import (
     wait_for_condition,
     wait_for_quotas,
 )
-
-
-class Right(NamedTuple):
-    """One thing that may be asked for. An empty name or namespace: any."""
-
-    namespace: str
-    group: str
-    resource: str
-    verb: str
-    name: str = ""
-
-    def covers(self, request: Right) -> bool:
-        """Whether the request needs no other right."""
-        return self[1:4] == request[1:4] and (self.namespace or request.namespace, self.name or request.name) == (
-            request.namespace,
-            request.name,
-        )
-
-
-def _granted(overlay: str) -> set[Right]:
-    return {
-        Right(role["metadata"].get("namespace", ""), group, resource, verb, name)
-        for role in rendered(overlay)
-        if role["kind"] in {"ClusterRole", "Role"}
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-        for name in rule.get("resourceNames", [""])
-    }
-
-
-def _requests(events: list[dict[str, Any]]) -> set[Right]:
-    """What the daemon's account has asked for. A list or a watch of one object by its name counts as that object's."""
-    user = f"system:serviceaccount:{NAMESPACE}:{ORCHESTRATOR}"
-    asked = set()
-    for event in events:
-        ref = event.get("objectRef", {})
-        if event["user"]["username"] == user and "resource" in ref:
-            resource = "/".join(filter(None, (ref["resource"], ref.get("subresource"))))
-            name = "" if event["verb"] == "create" else ref.get("name", "")
-            asked.add(Right(ref.get("namespace", ""), ref.get("apiGroup", ""), resource, event["verb"], name))
-    return asked
+from tests.integration.rights import asked, assert_used_is_granted, granted
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +143,5 @@ async def test_every_right_is_used_and_none_is_missing(overlay: str, audited_pla
             proxy.clear()
         await asyncio.to_thread(_expire_twice, plane, daemon)
         await asyncio.to_thread(daemon.server.stop)
-    asked, granted = _requests(plane.requests()[before:]), _granted(overlay)
-    assert {right for right in granted if not any(right.covers(each) for each in asked)} == set()
-    assert {each for each in asked if not any(right.covers(each) for right in granted)} == set()
+    used = asked(plane.requests()[before:], NAMESPACE, ORCHESTRATOR)
+    assert_used_is_granted(used, granted(rendered(f"overlays/{overlay}")))
