@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from typing import Any, Final
 
 import structlog
@@ -29,7 +30,7 @@ class Asker:
         self._source = source
         self.limit: Final = limit
         self._clock = clock
-        self._asked: dict[str, tuple[asyncio.Task[Observation], float]] = {}
+        self._asked: dict[str, tuple[asyncio.Task[Observation], datetime.datetime]] = {}
         """Questions that have not ended, and since when they are asked; also those that were given up."""
 
     async def ask(self, request: Request[Any], outdated: asyncio.Event) -> Observation:
@@ -42,7 +43,7 @@ class Asker:
         name = request.provider.metadata.name
         self._refuse_second(name)
         question = asyncio.create_task(self._source.observe(request), name=f"observe {name}")
-        self._asked[name] = (question, self._clock.monotonic())
+        self._asked[name] = (question, self._clock.now())
         question.add_done_callback(lambda task: self._ended(name, task))
         change = asyncio.create_task(outdated.wait(), name=f"change of {name}")
         try:
@@ -70,10 +71,10 @@ class Asker:
 
     def _refuse_second(self, name: str) -> None:
         if name in self._asked:
-            since = self._clock.monotonic() - self._asked[name][1]
+            since = self._asked[name][1].astimezone(datetime.UTC)
             raise SourceUnavailable(
-                f"the source was asked {since:.0f} s ago and does not end that, although it was told to: restart the "
-                "daemon if it stays so"
+                f"the source was asked at {since:%Y-%m-%dT%H:%M:%SZ} and does not end that, although it was told to: "
+                "restart the daemon if it stays so"
             )
 
     def _answer(self, name: str, question: asyncio.Task[Observation]) -> Observation:

@@ -12,12 +12,23 @@ CAPACITY_HELD = "CapacityHeld"
 CAPACITY_RELEASED = "CapacityReleased"
 FALL_ACKNOWLEDGED = "FallAcknowledged"
 STATUS_REJECTED = "StatusRejected"
+STATUS_CONTESTED = "StatusContested"
 
 
 def of_condition(before: Condition | None, after: Condition) -> Iterator[Notice]:
     """A change of its status or its reason; other words are none."""
     if before is None or (before.status, before.reason) != (after.status, after.reason):
         yield Notice(after.reason, after.message, is_warning=after.status != "True")
+
+
+def of_contest(rival: str, controller: str) -> Notice:
+    """Somebody writes over the status again and again."""
+    who = f"field manager {rival!r}" if rival else "somebody"
+    return Notice(
+        STATUS_CONTESTED,
+        f"{who} writes over the status again and again; it is written anew, but more slowly each time. Stop the other "
+        f"writer, or give the object another controllerName than {controller}",
+    )
 
 
 def of_holds(before: Iterable[Hold], after: Iterable[Hold], acknowledged: Iterable[Hold]) -> Iterator[Notice]:

@@ -20,6 +20,7 @@ from kueue_dqo.runtime.process import LONGEST_RETRY
 from kueue_dqo.runtime.workqueue import WorkQueue
 from providers import changes, news
 from providers.asking import Outdated
+from providers.contests import rival_of
 from providers.directory import Directory, Observer
 from providers.looking import Look, Looker
 from providers.pace import PAUSE, Pace
@@ -108,18 +109,25 @@ class Publisher(Observer):
         record = self._records.get(name)
         if record is not None and is_question:
             record.outdated.set()
-        if (record is not None or self._directory.find(name) is not None) and (
-            is_question
-            or changes.acknowledgement(old) != changes.acknowledgement(new)
-            or (changes.published(old) != changes.published(new) and not _is_wanted(record, new))
-        ):
-            self._queue.add(name)
+        if record is not None or self._directory.find(name) is not None:
+            if is_question or changes.acknowledgement(old) != changes.acknowledgement(new):
+                self._queue.add(name)
+            elif changes.published(old) != changes.published(new) and not _is_wanted(record, new):
+                self._overwritten(name, record, new)
         is_peer = any(each is not None and self._directory.is_of_controller(each.provider) for each in (old, new))
         reads_it = self._directory.controller.reads_providers and changes.reading(old) != changes.reading(new)
         if reads_it or (is_peer and is_question):
             for other in self._directory.mine():
                 if other != name:
                     self._queue.add(other)
+
+    def _overwritten(self, name: str, record: Record | None, held: Held | None) -> None:
+        """Somebody else has written the status. It is written anew; at once, unless that happens again and again."""
+        wait = record.contest.overwritten(self._clock.monotonic()) if record is not None else 0.0
+        self._queue.add_after(name, wait)
+        if wait and held is not None:
+            rival = rival_of(held.provider.metadata, self._writer.field_manager)
+            tell(self._events, held.provider, news.of_contest(rival, self._directory.controller.name))
 
     def parameters_changed(self, name: str) -> None:
         """Those that refer to them are asked something else; the others may be asked about these."""

@@ -10,6 +10,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.provider import Notice
+from providers.contests import Contest
 from providers.guards import GuardMemory, Hold, holds_in
 from providers.status import Held, Verdict
 
@@ -31,6 +32,7 @@ class Record:
     """When the last look ended."""
     alive_until: float | None = None
     """When the next look has to have ended."""
+    contest: Contest = field(default_factory=Contest)
     failures: int = 0
     """Looks that failed in a row."""
 

@@ -60,7 +60,7 @@ class StatusWriter:
         """`timeout` of a write is in seconds, and less than what lies between a leader's term and the next one's."""
         self._client = client
         self._directory = directory
-        self._field_manager = field_manager
+        self.field_manager: Final = field_manager
         self._may_write = may_write
         self._timeout = timeout
         self._events = events
@@ -74,7 +74,9 @@ class StatusWriter:
             if held is None or held.provider.metadata.uid != record.uid or record.outdated.is_set():
                 return Written.OUTDATED
             now = self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            status = status_of(held, verdict, now)
+            # A failure keeps what we published last, whatever somebody has made of it meanwhile.
+            kept = verdict if verdict.capacity is not None else verdict._replace(capacity=record.published)
+            status = status_of(held, kept, now)
             record.wanted = status
             try:
                 if not is_written(held, status):
@@ -97,7 +99,7 @@ class StatusWriter:
         path = CAPACITY_PROVIDERS.path(name, subresource="status")
         self._directory.put(
             await self._client.json_patch(
-                path, patch(held, status), field_manager=self._field_manager, timeout=self._timeout
+                path, patch(held, status), field_manager=self.field_manager, timeout=self._timeout
             )
         )
         self._metrics.status_writes.labels(name).inc()

@@ -161,11 +161,35 @@ async def test_a_source_that_does_not_let_go_is_not_asked_again() -> None:
         await asyncio.sleep(LIMIT + 10)
         assert said(world)[0] == "SourceUnavailable"
         assert "does not end that" in said(world)[1]
+        writes = len(world.api.patches)
         await asyncio.sleep(1000)
         assert len(world.source.asked) == 1
+        assert len(world.api.patches) == writes  # it says the same as long as it is the same
         stuck.set()
         await asyncio.sleep(INTERVAL + 1)
         assert said(world) == ("Synchronized", "all well")
+
+
+@pytest.mark.parametrize("part", ["everything", "amount", "condition"])
+async def test_a_failure_keeps_the_capacity_whatever_others_make_of_it(part: str) -> None:
+    """What was published last is what can be trusted, not what somebody has written since."""
+    world = World()
+    world.provider()
+    async with world.running():
+        await asyncio.sleep(SOON)
+        world.source.answers["pool"] = raising(SourceUnavailable("the service is down"))
+        world.publisher.look()
+        await asyncio.sleep(SOON)
+        good = world.api.status("pool")
+        by_hand: dict[str, Any] = {
+            "everything": {},
+            "amount": {**good, "capacity": {"flavors": [{"name": "h100", "resources": {"nvidia.com/gpu": "999"}}]}},
+            "condition": {**good, "conditions": []},
+        }
+        world.api.put(CAPACITY_PROVIDERS, "pool", status=by_hand[part])
+        await asyncio.sleep(10)
+    assert said(world) == ("SourceUnavailable", "the service is down")
+    assert world.api.capacity("pool") == EIGHTY
 
 
 # --- an edit meanwhile -----------------------------------------------------------------------------------------------
@@ -397,3 +421,32 @@ async def test_a_status_that_others_keep_changing_is_left_for_a_while() -> None:
         world.api.before_patch = lambda: None
         await asyncio.sleep(60)
     assert world.api.capacity("pool") == EIGHTY
+
+
+async def test_a_rival_is_answered_more_and_more_slowly() -> None:
+    """And named. Whoever leaves the status alone again finds it right, and is answered at once the next time."""
+    world = World()
+    world.provider()
+
+    async def overwrite(seconds: float) -> int:
+        """Whenever it is right, for so long. Returns how often."""
+        times, end = 0, asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < end:
+            if world.api.capacity("pool") == EIGHTY:
+                times += 1
+                managed = {"manager": "rival", "subresource": "status", "time": "2026-01-01T00:00:00Z"}
+                world.api.put(CAPACITY_PROVIDERS, "pool", metadata={"managedFields": [managed]}, status={})
+            await asyncio.sleep(0.1)
+        return times
+
+    async with world.running():
+        await asyncio.sleep(SOON)
+        assert 8 <= await overwrite(600) <= 20
+        await asyncio.sleep(61)
+        assert world.api.capacity("pool") == EIGHTY
+        contested = [each for each in world.told.events if each.reason == "StatusContested"]
+        assert "field manager 'rival' writes over the status" in contested[-1].message
+        await asyncio.sleep(601)
+        world.api.put(CAPACITY_PROVIDERS, "pool", status={})
+        await asyncio.sleep(SOON)
+        assert world.api.capacity("pool") == EIGHTY
