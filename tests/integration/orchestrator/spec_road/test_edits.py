@@ -128,6 +128,9 @@ def test_edits_of_one_queue_in_a_row_all_count(teams: ControlPlane) -> None:
     set_quota(teams, TEAM_A, "nominalQuota", "18")
     set_quota(teams, TEAM_A, "borrowingLimit", "4")
     wait_for_quotas(teams, team_a=9, team_b=15)
+    eventually(
+        lambda: "borrowingLimit" in declaration(teams, TEAM_A)[0]["flavors"][0]["resources"][0], "both are declared"
+    )
     cpu, memory = declaration(teams, TEAM_A)[0]["flavors"][0]["resources"]
     assert (cpu["nominalQuota"], cpu["borrowingLimit"], memory["nominalQuota"]) == ("18", "4", "20Gi")
 
