@@ -29,6 +29,7 @@ from providers.directory import Directory
 from providers.life_signs import LifeSigns
 from providers.looking import Looker
 from providers.metrics import ProviderMetrics, RecordCollector
+from providers.only import Named
 from providers.pace import Pace
 from providers.publisher import Publisher
 from providers.status_writer import StatusWriter
@@ -119,7 +120,8 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
             clock=clock,
             time_to_look=options.observe_timeout,
         )
-        directory.observer = publisher
+        named = Named(options.only, directory, then=publisher)
+        directory.observer = named
         signs = LifeSigns(
             telling_client,
             publisher,
@@ -155,6 +157,7 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
 
         async def campaign() -> None:
             await directory.wait_synced()  # who cannot read does not run
+            named.listed()
             await (elector.run(lead) if options.leader_elect else lead())
 
         server = HealthServer(

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.quantity import NANOS
+from providers.guards import Guard, Hold
 from providers.record import Record
 
 SUCCESS = "success"
@@ -64,7 +65,7 @@ class RecordCollector(Collector):
         )
         held = GaugeMetricFamily(
             "kueue_dqo_provider_held_until_timestamp_seconds",
-            "Until when a guard holds the flavor's published capacity, in seconds since the epoch",
+            "Until when a guard holds any of the flavor's published capacity, in seconds since the epoch",
             labels=("provider", "flavor", "guard"),
         )
         looked = GaugeMetricFamily(
@@ -83,8 +84,8 @@ class RecordCollector(Collector):
             _add(observed, name, record.observed)
             for pair, amount in record.held_back.items():
                 headroom.add_metric((name, *pair), amount.nanos / NANOS)
-            for hold in record.holds:
-                held.add_metric((name, hold.flavor, hold.guard), hold.until.timestamp())
+            for (flavor, guard), until in _ends(record.holds).items():
+                held.add_metric((name, flavor, guard), until)
             if record.observed_time is not None:
                 looked.add_metric((name,), record.observed_time)
             if record.verdict is not None:
@@ -94,6 +95,20 @@ class RecordCollector(Collector):
 
 
 def _add(family: GaugeMetricFamily, name: str, capacity: dqo.Capacity | None) -> None:
-    for flavor in capacity.flavors if capacity is not None else ():
-        for resource, amount in flavor.resources.items():
-            family.add_metric((name, flavor.name, resource), amount.nanos / NANOS)
+    # A source may list a flavor twice, which is InvalidCapacity. Series must be unique all the same: the last counts.
+    amounts = {
+        (flavor.name, resource): amount
+        for flavor in (capacity.flavors if capacity is not None else ())
+        for resource, amount in flavor.resources.items()
+    }
+    for pair, amount in amounts.items():
+        family.add_metric((name, *pair), amount.nanos / NANOS)
+
+
+def _ends(holds: Iterable[Hold]) -> dict[tuple[str, Guard], float]:
+    """When the last hold of each flavor and guard ends: resources that changed at different times have one each."""
+    ends: dict[tuple[str, Guard], float] = {}
+    for hold in holds:
+        key = hold.flavor, hold.guard
+        ends[key] = max(hold.until.timestamp(), ends.get(key, 0.0))
+    return ends

@@ -32,17 +32,21 @@ def of_contest(rival: str, controller: str) -> Notice:
 
 
 def of_holds(before: Iterable[Hold], after: Iterable[Hold], acknowledged: Iterable[Hold]) -> Iterator[Notice]:
-    """Each hold that begins or ends; one goes on while its flavor has one of that guard."""
-    old, new, let_through = _by_name(before), _by_name(after), _by_name(acknowledged)
-    for key, hold in new.items():
-        if key not in old:
+    """Each hold that has resources which that guard did not hold, and each guard's end for a flavor.
+
+    A flavor may have several holds of one guard, and a resource may go from one to the next: that is no beginning.
+    """
+    before, after, acknowledged = tuple(before), tuple(after), tuple(acknowledged)
+    old, new, let_through = _held(before), _held(after), _held(acknowledged)
+    for hold in after:
+        if not set(hold.resources) <= old.get((hold.flavor, hold.guard), set()):
             yield Notice(CAPACITY_HELD, str(hold), is_warning=hold.guard is Guard.BREAKER)
-    for hold in let_through.values():
+    for hold in acknowledged:
         message = f"{hold.flavor}: the fall was acknowledged ({hold.hash}) and is published"
         yield Notice(FALL_ACKNOWLEDGED, message, is_warning=False)
-    for key, hold in old.items():
-        if key not in new and key not in let_through:
-            message = f"{hold.flavor}: the guard against a {_WHAT[hold.guard]} holds it no more"
+    for flavor, guard in old:
+        if (flavor, guard) not in new and (flavor, guard) not in let_through:
+            message = f"{flavor}: the guard against a {_WHAT[guard]} holds it no more"
             yield Notice(CAPACITY_RELEASED, message, is_warning=False)
 
 
@@ -55,5 +59,9 @@ def of_notices(before: Iterable[Notice], after: Iterable[Notice]) -> Iterator[No
 _WHAT = {Guard.FALL: "fall", Guard.RISE: "rise", Guard.BREAKER: "large fall"}
 
 
-def _by_name(holds: Iterable[Hold]) -> dict[tuple[str, Guard], Hold]:
-    return {(hold.flavor, hold.guard): hold for hold in holds}
+def _held(holds: Iterable[Hold]) -> dict[tuple[str, Guard], set[str]]:
+    """The resources that a guard holds of a flavor."""
+    held: dict[tuple[str, Guard], set[str]] = {}
+    for hold in holds:
+        held.setdefault((hold.flavor, hold.guard), set()).update(hold.resources)
+    return held

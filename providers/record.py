@@ -50,4 +50,14 @@ def record_of(held: Held) -> Record:
     condition = held.condition
     holds = tuple(holds_in(condition.message)) if condition is not None else ()
     published = held.provider.status.capacity
-    return Record(held.provider.metadata.uid, GuardMemory(resumed=holds), published, holds)
+    memory = GuardMemory(resumed=holds, known=_answered_for(held))
+    return Record(held.provider.metadata.uid, memory, published, holds)
+
+
+def _answered_for(held: Held) -> frozenset[str]:
+    """The flavors that the status answers for: all of the spec, where it is good for the present one."""
+    condition, provider = held.condition, held.provider
+    if condition is None or condition.status != "True":
+        return frozenset()  # a failure is said of a new spec as well, while the capacity is that of the old one
+    is_present = condition.observed_generation == provider.metadata.generation
+    return frozenset(provider.flavor_names) if is_present else frozenset()

@@ -50,8 +50,9 @@ class _Flows(NamedTuple):
 class FlavorMemory:
     """What was observed and published of one flavor, as far as it matters."""
 
-    def __init__(self, published: Amounts) -> None:
-        self._windows = {name: Window(amount) for name, amount in published.items()}
+    def __init__(self, published: Amounts, *, observed: Amounts) -> None:
+        """`observed` is taken for what was there until now; where that is what is there now, nothing is held."""
+        self._windows = {name: Window(amount) for name, amount in observed.items()}
         self._breaker = Breaker(published)
         self._decided: Moment | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from kueue_dqo.api import dqo
@@ -32,10 +33,17 @@ class GuardMemory:
     A new one takes up the holds that `holds_in` reads from the last message, so that a restart prolongs none of them
     and an acknowledgement stays good. What was published before and is not held is not known any more: the breaker
     then measures by what is published at the start.
+
+    The first capacity of a flavor is published at once, as that of a provider is: an orchestrated flavor that is not
+    reported has no quota, and siblings preempt the jobs that run on it. It is the first where the flavor is new to the
+    spec, which is to say that it is neither remembered, nor published, nor known from before a restart. One that is
+    held at nothing goes on being held.
     """
 
-    def __init__(self, *, resumed: Sequence[Hold] = ()) -> None:
+    def __init__(self, *, resumed: Sequence[Hold] = (), known: AbstractSet[str] = frozenset()) -> None:
+        """`known` are the flavors that the last status answers for: one that it does not list was not there."""
         self._resumed = tuple(resumed)
+        self._known = known
         self._flavors: dict[str, FlavorMemory] = {}
 
     def decide(  # noqa: PLR0913 - all that a decision depends on, each by its name
@@ -61,14 +69,16 @@ class GuardMemory:
         """
         present = by_flavor(observed)
         if published is None:
-            self._resumed = ()
-            self._flavors = {name: FlavorMemory(present.get(name, NO_AMOUNTS)) for name in provider.flavor_names}
+            self._resumed, self._known = (), frozenset()
+            self._flavors = {
+                name: FlavorMemory(NO_AMOUNTS, observed=present.get(name, NO_AMOUNTS)) for name in provider.flavor_names
+            }
             return Decision(
                 _capacity((name, present.get(name, NO_AMOUNTS)) for name in provider.flavor_names), (), None
             )
         before = by_flavor(published)
         clock = Clock.of(now, monotonic)
-        self._remember(guards, provider, before, clock)
+        self._remember(guards, provider, before, present, clock)
         decided: dict[str, FlavorDecision] = {}
         for name, memory in self._flavors.items():
             meta = provider.metadata
@@ -85,7 +95,12 @@ class GuardMemory:
         )
 
     def _remember(
-        self, guards: Guards, provider: dqo.CapacityProvider, published: dict[str, Amounts], clock: Clock
+        self,
+        guards: Guards,
+        provider: dqo.CapacityProvider,
+        published: dict[str, Amounts],
+        observed: dict[str, Amounts],
+        clock: Clock,
     ) -> None:
         """One memory for each orchestrated flavor, in the order of the spec."""
         flavors: dict[str, FlavorMemory] = {}
@@ -93,12 +108,13 @@ class GuardMemory:
             memory = self._flavors.get(name)
             if memory is None:
                 amounts = published.get(name, NO_AMOUNTS)
-                memory = FlavorMemory(amounts)
+                is_new = name not in published and name not in self._known
+                memory = FlavorMemory(amounts, observed=observed.get(name, NO_AMOUNTS) if is_new else amounts)
                 for hold in self._resumed:
                     if hold.flavor == name:
                         memory.resume(hold, guards, provider.metadata.uid, amounts, clock)
             flavors[name] = memory
-        self._resumed = ()
+        self._resumed, self._known = (), frozenset()
         self._flavors = flavors
 
 

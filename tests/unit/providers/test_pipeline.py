@@ -121,7 +121,7 @@ def test_more_flavors_than_the_api_takes_are_misconfigured() -> None:
 
 
 def test_of_several_causes_invalid_numbers_come_first_and_the_others_are_said() -> None:
-    with pytest.raises(InvalidCapacity, match=r"-1 cpu of flavor h100.*; spec\.headroom\[0\]\.flavor"):
+    with pytest.raises(InvalidCapacity, match=r"-1 cpu of flavor h100.*; .*: spec\.headroom\[0\]\.flavor names 'x'"):
         settled(flavor("h100", {"cpu": -1}), headroom=(percent(10, of="x"),))
 
 

@@ -57,7 +57,9 @@ class Guarded:
         self.message = ""
         self.wall_is_off_by = 0
         """Seconds by which somebody has set the wall clock since noon."""
-        self.memory = GuardMemory()
+        self.answered = frozenset(flavors)
+        """The flavors of the spec that the status is for."""
+        self.memory = GuardMemory(known=self.answered)
 
     def see(self, seconds: float, observed: dqo.Capacity, *, lands: bool = True) -> Decision:
         """What is decided on what is observed; `lands` tells whether it gets published as well."""
@@ -70,7 +72,7 @@ class Guarded:
             monotonic=AWAKE + seconds,
         )
         if lands:
-            self.published = decision.capacity
+            self.published, self.answered = decision.capacity, frozenset(self.flavors)
             self.message = message_of_status(decision.holds, "h100: 10 nodes", ("headroom h100: 8 cpu",))
         return decision
 
@@ -87,7 +89,8 @@ class Guarded:
         successor.acknowledged = self.acknowledged
         successor.message = self.message
         successor.wall_is_off_by = self.wall_is_off_by
-        successor.memory = GuardMemory(resumed=holds_in(self.message))
+        successor.answered = self.answered
+        successor.memory = GuardMemory(resumed=holds_in(self.message), known=self.answered)
         return successor
 
 

@@ -131,7 +131,7 @@ def test_a_flavor_that_is_not_reported_any_more_falls_and_disappears() -> None:
     assert pool.see(60, h100(80)).capacity == h100(80)
 
 
-def test_a_new_resource_and_a_new_flavor_are_rises() -> None:
+def test_a_resource_and_a_flavor_that_were_not_reported_before_are_rises() -> None:
     pool = Guarded(guards(rise=60), h100(80))
     observed = capacity({"h100": {GPU: 80, "cpu": 5}, "a100": {GPU: 8}})
     decision = pool.see(0, observed)
@@ -187,15 +187,6 @@ def test_a_capacity_that_somebody_took_away_is_published_again_at_once() -> None
     pool.see(0, h100(0))
     pool.published = None
     assert pool.see(1, h100(0)) == (h100(0), (), None, ())
-
-
-def test_a_flavor_that_joins_the_spec_is_guarded_from_then_on() -> None:
-    pool = Guarded(guards(fall=60), h100(80), flavors=("h100",))
-    pool.see(0, h100(80))
-    pool.flavors = ("h100", "a100")
-    both = capacity({"h100": {GPU: 80}, "a100": {GPU: 8}})
-    assert pool.see(10, both).capacity == both
-    assert pool.see(20, h100(80)).capacity == both
 
 
 def test_no_flavors_no_capacity() -> None:
