@@ -111,7 +111,7 @@ def test_the_summary_names_the_members_and_the_amounts() -> None:
     """In the order of the parameters."""
     members = provider("gpu-health", {"h100": {GPU: "72"}}), provider("node-inventory", {"h100": {GPU: "80"}})
     found = observe(request(parameters(["node-inventory", "gpu-health"]), *members))
-    assert found.summary == f"min of node-inventory, gpu-health: h100: 72 {GPU}"
+    assert found.summary == f"Min of node-inventory and gpu-health; h100: 72 {GPU}"
     assert found.look_again is None
     assert found.notices == ()
 
@@ -164,10 +164,11 @@ def test_a_member_that_is_not_ready_may_be_skipped(member: dqo.CapacityProvider,
     del told
     found = observe(request(parameters("ab", on_member_not_ready=SKIP), provider("a", {"h100": {GPU: "8"}}), member))
     assert amounts_of(found) == {"h100": {GPU: "8"}}
-    assert found.summary == f"min of a: h100: 8 {GPU}; skipped: b ({reason})"
+    assert found.summary == f"Min of a; h100: 8 {GPU}; skipped: b ({reason})"
     (notice,) = found.notices
     assert notice.reason == MEMBERS_SKIPPED
     assert f"b ({reason})" in notice.message
+    assert notice.message.endswith("see that member's condition")
 
 
 def test_where_all_members_would_be_skipped_the_source_is_unavailable() -> None:

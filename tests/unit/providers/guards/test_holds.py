@@ -104,7 +104,8 @@ def test_an_edited_text_holds_what_it_says_or_nothing(text: str, edit: tuple[int
     place, by = edit
     place %= len(text)
     edited = f"{text[:place]}{by}{text[place + 1 :]}"
-    assert all(str(hold) == edited for hold in holds_in(edited))
+    # A semicolon ends what is held; what comes after it is a summary.
+    assert all(f"{edited};".startswith(f"{hold};") for hold in holds_in(edited))
 
 
 @pytest.mark.parametrize(("year", "gpus"), [("1000", 0), ("1969", 0), ("9999", 80)])

@@ -127,19 +127,19 @@ def test_the_summary_says_which_numbers_these_are_and_for_how_long() -> None:
     listed = [override("night-shift", flavors(h100={GPU: 2})), override("loan", flavors(a100={GPU: 16}))]
     listed[1] |= {"begin": "2026-12-01T21:00:00+01:00", "end": "2026-12-05T00:00:00+01:00"}
     assert observe(request(BASELINE, listed[:1])).summary == (
-        f"manual: override night-shift until 2026-12-02T06:00:00Z; h100: 2 {GPU}; a100: 4 {GPU}"
+        f"override night-shift until 2026-12-02T06:00:00Z; h100: 2 {GPU}; a100: 4 {GPU}"
     )
     assert observe(request(BASELINE, listed)).summary == (
-        "manual: overrides night-shift until 2026-12-02T06:00:00Z, loan until 2026-12-04T23:00:00Z; "
+        "overrides night-shift until 2026-12-02T06:00:00Z, loan until 2026-12-04T23:00:00Z; "
         f"h100: 2 {GPU}; a100: 16 {GPU}"
     )
-    assert observe(request(BASELINE, listed, now=BEFORE)).summary == f"manual: baseline; h100: 8 {GPU}; a100: 4 {GPU}"
+    assert observe(request(BASELINE, listed, now=BEFORE)).summary == f"baseline; h100: 8 {GPU}; a100: 4 {GPU}"
 
 
 def test_cpu_and_memory_are_shown_where_there_are_no_devices() -> None:
     """And whatever there is, where there is neither."""
     listed = flavors(h100={"memory": "2048Mi", "cpu": "500m", "pods": 10, GPU: 0}, a100={"pods": 3})
-    assert observe(request(listed)).summary == "manual: baseline; h100: 500m cpu, 2Gi memory; a100: 3 pods"
+    assert observe(request(listed)).summary == f"baseline; h100: 500m cpu, 2Gi memory, 0 {GPU}; a100: 3 pods"
 
 
 def test_a_flavor_without_amounts_is_told_in_the_summary_and_by_an_event() -> None:
@@ -205,7 +205,7 @@ OFFICE = flavors(h100={GPU: 1})
 @pytest.mark.parametrize(
     ("baseline", "overrides", "told"),
     [
-        (flavors(v100={GPU: 1}), [], ["spec.baseline.flavors[0].name", "v100", "spec.orchestratedFlavors"]),
+        (flavors(v100={GPU: 1}), [], ["spec.baseline.flavors[0].name names 'v100'", "spec.orchestratedFlavors"]),
         ([*OFFICE, *OFFICE], [], ["spec.baseline.flavors[1].name", "h100", "more than once"]),
         (BASELINE, [override("x", flavors(v100={GPU: 1}))], ["spec.overrides[0] (x).flavors[0].name", "v100"]),
         (BASELINE, [override("x", [*OFFICE, *OFFICE])], ["spec.overrides[0] (x).flavors[1].name", "more than once"]),

@@ -124,13 +124,15 @@ def test_the_summary_reads_as_the_design_has_it() -> None:
     ("allocatable", "summary"),
     [
         pytest.param({"cpu": 4, "memory": "1Gi", "pods": 110}, "4 cpu, 1Gi memory", id="cpu and memory of all others"),
-        pytest.param({"cpu": 4, GPU: 0}, "4 cpu", id="a node with no device left is shown by its cpu"),
+        pytest.param({"cpu": 4, GPU: 0}, f"4 cpu, 0 {GPU}", id="the zero of a node with no device left"),
+        pytest.param({"cpu": 4, GPU: 2, "a.com/x": 0}, f"0 a.com/x, 2 {GPU}", id="the zero of one of two devices"),
+        pytest.param({"cpu": 0, GPU: 0}, f"0 {GPU}", id="nothing at all"),
         pytest.param({"cpu": 4, GPU: 2, "example.com/nic": 1}, f"1 example.com/nic, 2 {GPU}", id="devices, by name"),
         pytest.param({"memory": "1Gi"}, "1Gi memory", id="no cpu"),
     ],
 )
 def test_the_summary_shows_what_tells_a_pool_best(allocatable: dict[str, object], summary: str) -> None:
-    """Extended resources where there are any, else cpu and memory."""
+    """Extended resources where there are any, else cpu and memory; a device of which there is none is told as well."""
     assert seen([node(has=allocatable)]).summary == f"batch: 1 node, {summary}"
 
 

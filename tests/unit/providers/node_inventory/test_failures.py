@@ -56,8 +56,8 @@ def test_a_flavor_without_an_object_is_refused() -> None:
 def test_parameters_may_name_only_flavors_that_are_orchestrated(parameters: object, field: str) -> None:
     """A slip of the pen would let nodes count that are not ready for it; object, field and way out are named."""
     expected = (
-        rf"^NodeInventoryParameters tuning: spec\.{field}\.flavor names h100, which is not in "
-        r"spec\.orchestratedFlavors of CapacityProvider mine: add it there, or take it out here$"
+        rf"^NodeInventoryParameters tuning: spec\.{field}\.flavor names 'h100', which is not in "
+        r"spec\.orchestratedFlavors of CapacityProvider mine \(batch\): add it there, or take it out here$"
     )
     with pytest.raises(Misconfigured, match=expected):
         seen([node()], parameters=parameters)
@@ -74,7 +74,7 @@ def test_a_message_lists_every_cause() -> None:
     with pytest.raises(Misconfigured) as raised:
         seen([node("shared", BOTH)], flavors, claim, [Claim("twin", ("gpu",))], parameters=parameters)
     for part in (
-        "explicitZeros[0].flavor names strange",
+        "explicitZeros[0].flavor names 'strange'",
         "ResourceFlavor odd has a toleration",
         "CapacityProvider twin claims the flavor gpu",
         "Node shared would count more than once",
@@ -102,8 +102,10 @@ def test_a_message_lists_five_causes_of_a_kind_and_counts_the_rest(odd: int, lis
 
 @pytest.mark.parametrize("amount", ["-1", "-1n", "-1Gi", -0.5])
 def test_a_negative_allocatable_is_invalid(amount: object) -> None:
-    """Even where the other nodes make the sum positive."""
-    with pytest.raises(InvalidCapacity, match=r"^Node broken has a negative allocatable of -\S+ memory: "):
+    """Even where the other nodes make the sum positive. There is a way out before the node is repaired."""
+    with pytest.raises(
+        InvalidCapacity, match=r"^Node broken .* allocatable of -\S+ memory: .*spec\.resources\.exclude"
+    ):
         seen([node("n1", has={"memory": "64Gi"}), node("broken", has={"memory": amount})])
 
 

@@ -35,7 +35,7 @@ def test_what_kueues_pods_hold_on_a_cordoned_node_counts_until_they_end() -> Non
     busy = seen(nodes, [flavor("h100")], parameters=COUNT_ALLOCATED, pods={"drained": held})
     assert amounts(busy) == {"h100": {"cpu": "904", GPU: "77"}}
     assert busy.summary == (
-        f"h100: 9 nodes, 77 {GPU}; excluded: Cordoned=1; still allocated on cordoned nodes: 5 {GPU}"
+        f"h100: 9 nodes, 77 {GPU} (including 5 {GPU} still allocated on cordoned nodes); excluded: Cordoned=1"
     )
     idle = seen(nodes, [flavor("h100")], parameters=COUNT_ALLOCATED)
     assert amounts(idle) == {"h100": {"cpu": "864", GPU: "72"}}
@@ -132,7 +132,7 @@ def test_what_other_pods_request_is_kept_back_node_by_node() -> None:
     inventory = taken(nodes, parameters=RESERVE, pods=pods)
     assert amounts(inventory.observation) == {"batch": {"cpu": "14500m", "memory": "47Gi", GPU: "4"}}
     assert inventory.observation.summary == (
-        f"batch: 3 nodes, 4 {GPU}; reserved for pods that Kueue does not manage: 9500m cpu, 1Gi memory"
+        f"batch: 3 nodes, 4 {GPU} (without 9500m cpu, 1Gi memory reserved for pods that Kueue does not manage)"
     )
     assert inventory.counts["batch"].reserve.nanos == {"cpu": 9_500_000_000, "memory": 2**30 * 10**9}
 
@@ -165,6 +165,30 @@ def test_where_only_cordoned_nodes_are_asked_for_nothing_is_kept_back() -> None:
 def test_a_node_that_is_full_of_other_pods_stays_an_explicit_zero() -> None:
     observation = seen([node()], parameters=RESERVE, pods={"n1": NodePods({}, nanos(cpu=1))})
     assert amounts(observation) == {"batch": {"cpu": "0"}}
+
+
+def test_the_summary_says_of_each_flavor_what_pods_hold_of_it() -> None:
+    """Of another flavor it would be a riddle."""
+    nodes = [
+        node("n1", has={GPU: 8, "cpu": 96}),
+        node("n2", unschedulable=True, has={GPU: 8, "cpu": 96}),
+        node("n3", {"pool": "b"}),
+        node("n4", {"pool": "b"}, unschedulable=True),
+        node("n5", {"pool": "c"}),
+    ]
+    pods = {
+        "n1": NodePods({}, nanos(cpu=1, gpu=2)),
+        "n2": NodePods(nanos(cpu=40, gpu=4)),
+        "n4": NodePods(nanos(cpu=0.25)),
+    }
+    parameters = spec(cordoned=Cordoned.COUNT_ALLOCATED, reserve=Reserve.UNMANAGED_PODS)
+    flavors = [flavor("h100"), flavor("batch", {"pool": "b"}), flavor("idle", {"pool": "c"})]
+    assert seen(nodes, flavors, parameters=parameters, pods=pods).summary == (
+        f"h100: 1 node, 10 {GPU} (including 4 {GPU} still allocated on cordoned nodes; "
+        f"without 1 cpu, 2 {GPU} reserved for pods that Kueue does not manage); "
+        "batch: 1 node, 1250m cpu (including 250m cpu still allocated on cordoned nodes); "
+        "idle: 1 node, 1 cpu; excluded: Cordoned=2"
+    )
 
 
 def test_the_summary_does_not_speak_of_amounts_that_it_does_not_show() -> None:

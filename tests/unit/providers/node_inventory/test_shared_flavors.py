@@ -102,6 +102,26 @@ def test_a_provider_whose_parameters_cannot_be_read_claims_all_resources_of_all_
     flavors = {"batch": flavor()}
     mine = Claim("mine", ("batch",), ResourceSelection((GPU,)), BLUE)
     known = peer(Claim("other", ("batch",), ResourceSelection((), (GPU,))))
-    assert observe(asks(flavors, mine, [known]), [], {}, {}).summary == "batch: 0 nodes"
-    with pytest.raises(Misconfigured, match="CapacityProvider other claims the flavor batch as well"):
+    assert observe(asks(flavors, mine, [known]), [], {}, {}).summary == f"batch: 0 nodes, 0 {GPU}"
+    with pytest.raises(Misconfigured) as raised:
         observe(asks(flavors, mine, [Peer(known.provider, None)]), [], {}, {})
+    assert str(raised.value) == (
+        "CapacityProvider other claims the flavor batch as well: its parameters cannot be read, so it counts as "
+        "claiming every resource of every node: see its own condition"
+    )
+
+
+def test_a_node_of_a_provider_whose_parameters_cannot_be_read_is_told_as_such() -> None:
+    """What is wrong are not the labels, as far as anybody knows."""
+    flavors = {"batch": flavor(), "gpu": flavor("gpu", {"gpu": "h100"})}
+    known = peer(Claim("other", ("gpu",), ResourceSelection((GPU,))))
+    mine = Claim("mine", ("batch",), ResourceSelection(("cpu",)))
+    nodes = [node("n1", {"pool": "a", "gpu": "h100"})]
+    assert observe(asks(flavors, mine, [known]), nodes, {}, {}).summary == "batch: 1 node, 1 cpu"
+    with pytest.raises(Misconfigured) as raised:
+        observe(asks(flavors, mine, [Peer(known.provider, None)]), nodes, {}, {})
+    assert str(raised.value) == (
+        "Node n1 would count more than once, for the flavors batch, gpu (of CapacityProvider other): CapacityProvider "
+        "other's parameters cannot be read, so it counts as claiming every resource of every node: see its own "
+        "condition"
+    )

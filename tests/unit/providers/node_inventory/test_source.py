@@ -9,7 +9,7 @@ import pytest
 
 from kueue_dqo.api.parameters import Cordoned, Reserve
 from kueue_dqo.provider import SourceUnavailable
-from kueue_dqo.runtime.resources import CLUSTER_QUEUES, COHORTS, NODES, PODS
+from kueue_dqo.runtime.resources import CLUSTER_QUEUES, COHORTS, NODES, PODS, Resource
 from providers.node_inventory.source import CONTROLLER
 from tests.unit.providers.node_inventory.cluster import Watched, node, pod, queue
 from tests.unit.providers.node_inventory.inventory import amounts, spec
@@ -160,6 +160,42 @@ async def test_what_becomes_readable_later_is_a_reason_to_look() -> None:
         await asyncio.sleep(60)
         assert watched.looks > before
         assert amounts(await watched.observe()) == {"batch": {"cpu": "4"}}
+
+
+@pytest.mark.parametrize("resource", [NODES, CLUSTER_QUEUES, PODS], ids=lambda each: each.plural)
+async def test_becoming_blind_and_seeing_again_are_reasons_to_look(resource: Resource) -> None:
+    """The condition must not wait for the next round: neither to turn false, nor to turn true again."""
+    watched = Watched()
+    watched.client.put(NODES, node())
+    async with watched.running():
+        await watched.observe(RESERVE)
+        await asyncio.sleep(1)
+        watched.client.refuse(resource)
+        before = watched.looks
+        await asyncio.sleep(58)
+        assert watched.looks == before
+        await asyncio.sleep(3)
+        assert watched.looks == before + 1
+        assert resource.plural in await unavailable(watched.observe(RESERVE))
+        watched.client.of(resource).refusal = None
+        await asyncio.sleep(60)
+        assert watched.looks == before + 2
+        assert amounts(await watched.observe(RESERVE)) == {"batch": {"cpu": "4"}}
+
+
+async def test_a_watch_that_breaks_off_for_a_moment_is_no_reason_to_look() -> None:
+    """What was held stayed good all the time."""
+    watched = Watched()
+    watched.client.put(NODES, node())
+    async with watched.running():
+        await watched.observe()
+        await asyncio.sleep(1)
+        before = watched.looks
+        watched.client.refuse(NODES)
+        await asyncio.sleep(1)
+        watched.client.of(NODES).refusal = None
+        await asyncio.sleep(200)
+        assert watched.looks == before
 
 
 # --- metrics -------------------------------------------------------------------------------------------------------
