@@ -51,11 +51,11 @@ MAX_OVERRIDES: Final = 32
 MAX_MEMBERS: Final = 16
 TIME: Final = Form(
     re.compile(
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
         r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
     ),
     40,
-    "time: write it as 2026-01-31T12:00:00Z",
+    "time in whole seconds: write it as 2026-01-31T12:00:00Z",
 )
 TIME_ZONE: Final = Form(
     re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*"), 64, "time zone of the IANA database, such as Europe/Berlin"

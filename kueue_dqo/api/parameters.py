@@ -54,7 +54,8 @@ class Guards(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unkno
     """What keeps a capacity from following every change at once; all off by default.
 
     A fall is published once it has lasted for `fall_after`, a rise for `rise_after`. A fall of more than
-    `max_fall_percent` of what is published waits for `breaker_grace`, or for a person's acknowledgement.
+    `max_fall_percent` of the highest amount that was published within the last 5 minutes waits for `breaker_grace`, or
+    for a person's acknowledgement.
     """
 
     fall_after: Duration = Duration(0)

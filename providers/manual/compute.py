@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kueue_dqo.api.parameters import MANUAL_CAPACITY, ManualCapacitySpec, ManualFlavor, ManualOverride
+from kueue_dqo.api import dqo
+from kueue_dqo.api.parameters import ManualCapacitySpec, ManualFlavor, ManualOverride
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
@@ -14,6 +15,7 @@ from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice, Observati
 from providers.amounts import capacity_of, summary_of
 from providers.manual.recurrence import Standing
 from providers.manual.schedule import ScheduleError, schedule_of
+from providers.slips import not_orchestrated, parameters_name
 
 LONGEST_SLEEP: Final = 24 * 3600.0
 """Seconds. A boundary may be years away, which is more than timers take; to look again once a day costs nothing."""
@@ -42,7 +44,7 @@ def observe(request: Request[ManualCapacitySpec]) -> Observation:
     """
     spec, flavors = request.parameters, request.provider.flavor_names
     misconfigured = [
-        *_misplaced(spec, flavors),
+        *_misplaced(spec, request.provider),
         *_repeated_names(spec.overrides),
     ]
     held: list[_Held] = []
@@ -64,18 +66,16 @@ def observe(request: Request[ManualCapacitySpec]) -> Observation:
     capacity = capacity_of(flavors, amounts)
     return Observation(
         capacity,
-        f"manual: {_told(holding)}; {summary_of(flavors, capacity)}",
+        f"{_told(holding)}; {summary_of(flavors, capacity)}",
         _look_again(held, request.now),
         tuple(_notices(request)),
     )
 
 
 def _refuse(request: Request[ManualCapacitySpec], invalid: list[str], misconfigured: list[str]) -> None:
-    ref = request.provider.spec.parameters
-    name = f"{MANUAL_CAPACITY} {ref.name}" if ref is not None else MANUAL_CAPACITY
     if invalid or misconfigured:
         error = InvalidCapacity if invalid else Misconfigured
-        raise error(f"{name}: {'; '.join([*invalid, *misconfigured])}")
+        raise error(f"{parameters_name(request.provider)}: {'; '.join([*invalid, *misconfigured])}")
 
 
 def _place(index: int, override: ManualOverride) -> str:
@@ -89,16 +89,12 @@ def _lists(spec: ManualCapacitySpec) -> Iterator[tuple[str, tuple[ManualFlavor, 
         yield f"{_place(index, override)}.flavors", override.flavors
 
 
-def _misplaced(spec: ManualCapacitySpec, orchestrated: Iterable[str]) -> Iterator[str]:
-    known = set(orchestrated)
+def _misplaced(spec: ManualCapacitySpec, provider: dqo.CapacityProvider) -> Iterator[str]:
     for place, flavors in _lists(spec):
         seen: set[str] = set()
         for index, flavor in enumerate(flavors):
-            if flavor.name not in known:
-                yield (
-                    f"{place}[{index}].name: the CapacityProvider does not orchestrate the flavor {flavor.name}: "
-                    "add it to spec.orchestratedFlavors there, or take it out here"
-                )
+            if flavor.name not in provider.flavor_names:
+                yield not_orchestrated(f"{place}[{index}].name", flavor.name, provider)
             if flavor.name in seen:
                 yield f"{place}[{index}].name: {flavor.name} is listed more than once: keep one of them"
             seen.add(flavor.name)

@@ -99,7 +99,7 @@ def parse_rule(text: str) -> Rule:
         count=int(parts["COUNT"]) if "COUNT" in parts else None,
         until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
         week_start=_WEEKDAYS.index(parts.get("WKST", "MO")),
-        days=_days(parts["BYDAY"], frequency) if "BYDAY" in parts else (),
+        days=_days(parts, frequency) if "BYDAY" in parts else (),
         months=_numbers(parts, "BYMONTH"),
         month_days=_numbers(parts, "BYMONTHDAY"),
         year_days=_numbers(parts, "BYYEARDAY", _DAYS_OF_A_YEAR),
@@ -132,8 +132,10 @@ def _numbers(parts: Mapping[str, str], name: str, most: int | None = None) -> tu
     return tuple(numbers)
 
 
-def _days(text: str, frequency: Frequency) -> tuple[Day, ...]:
-    most = 5 if frequency is Frequency.MONTHLY else 53
+def _days(parts: Mapping[str, str], frequency: Frequency) -> tuple[Day, ...]:
+    text = parts["BYDAY"]
+    # With BYMONTH, days of a yearly rule are counted within the month as well.
+    most = 5 if frequency is Frequency.MONTHLY or "BYMONTH" in parts else 53
     days: dict[Day, None] = {}
     for each in text.split(","):
         nth = int(each[:-2]) if each[:-2] else None

@@ -101,6 +101,29 @@ def test_a_condition_excludes_nodes_while_it_is_true_unless_told_otherwise(admin
     assert [each["status"] for each in stored] == ["True", "Unknown"]
 
 
+@pytest.mark.parametrize("without", [{"spec": {}}, {"spec": None}, {}], ids=["empty", "null", "absent"])
+def test_the_last_field_of_what_is_all_optional_can_be_taken_out(without: dict[str, Any], admin: Admin) -> None:
+    """Server-side apply makes null of what it has emptied, however the manifest writes that."""
+    obj = _object("NodeInventoryParameters")
+    admin.apply({**obj, "spec": {"readyDelay": "2m"}})
+    del obj["spec"]
+    admin.apply({**obj, **without})
+    assert admin.get(admin.path_of(obj))["spec"] == {}
+
+
+@each_kind
+@pytest.mark.parametrize("field", ["resources", "guards"])
+def test_a_part_that_is_not_wanted_any_more_can_be_left_out(field: str, kind: str, admin: Admin) -> None:
+    """As docs/troubleshooting.md says: what is emptied instead is refused, with a message about null."""
+    obj = _object(kind)
+    admin.apply(obj)
+    with pytest.raises(Refused, match=f'spec.{field} in body must be of type object: "null"'):
+        admin.apply({**obj, "spec": {**obj["spec"], field: {}}})
+    del obj["spec"][field]
+    admin.apply(obj)
+    assert field not in admin.get(admin.path_of(obj))["spec"]
+
+
 def test_overrides_keep_the_order_in_which_they_are_applied(admin: Admin) -> None:
     """The last one counts, whoever applied the others before."""
     obj = _object("ManualCapacity")

@@ -130,10 +130,6 @@ class RackPower(Adapter):
 
     service: InventoryService
 
-    def what_is_installed(self, stack: ExitStack) -> tuple[Path | str, ...]:  # noqa: ARG002  # one needs it
-        """Folders with a kustomization, which are there until the stack is closed."""
-        return self.folders
-
     def prepare(self, stack: ExitStack) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kueue-dqo-third-party-")))
         install_distribution(EXAMPLE, folder)

@@ -34,8 +34,8 @@ def test_nodes_that_cannot_be_read_are_not_zero_nodes(alone: Adapter, proxy: Pro
     _begin(alone)
     publish(plane, POOL, {"h100": {GPU: "80"}})
     proxy.add(Answer(500, path="/nodes$"))
-    alone.start(server=proxy.url, arguments=["--observe-timeout", "1s"], wait=False)
-    wait_failed(plane, "SourceUnavailable")
+    alone.start(server=proxy.url, arguments=["--observe-timeout", "15s"], wait=False)
+    wait_failed(plane, "SourceUnavailable", "nodes could not be read", "ClusterRole")
     assert capacity(plane) == {H100: "80"}
     proxy.clear()
     wait_published(plane, {H100: 16})

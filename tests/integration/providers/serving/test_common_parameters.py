@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import http.client
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
 from tests.controlplane.admin import Refused
+from tests.controlplane.kueue import apply_crds
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import Daemon
 from tests.integration.objects import PROVIDERS
 from tests.integration.providers.adapter import Adapter
+from tests.integration.providers.adapters import RackPower
 from tests.integration.providers.scenes import (
     GPU,
     POOL,
@@ -160,27 +164,67 @@ def _acknowledge(adapter: Adapter, value: str) -> None:
     adapter.plane.admin.patch(PATH, {"metadata": {"annotations": {ACKNOWLEDGE: value}}})
 
 
-@pytest.mark.parametrize(
+nonsense = pytest.mark.parametrize(
     ("common", "field", "value"),
     [
         ({"guards": {"maxFallPercent": 50}}, "guards", "breakerGrace"),
-        ({"headroom": [{"flavor": "h100", "resource": GPU}]}, "headroom", "percent"),
+        ({"headroom": [{"flavor": "h100", "resource": GPU}]}, "headroom[0]", "percent"),
         ({"headroom": [{"flavor": "h100", "resource": GPU, "quantity": "eight"}]}, "headroom[0].quantity", "eight"),
         ({"headroom": [{"flavor": "h100", "resource": GPU, "quantity": "-8"}]}, "headroom[0].quantity", "-8"),
     ],
     ids=["breaker without grace", "headroom without amount", "no quantity", "negative quantity"],
 )
-def test_nonsense_is_refused_by_somebody(common: dict[str, Any], field: str, value: str, adapter: Adapter) -> None:
-    """By the API server where the kind has the rule, else by the provider; field and value are named either way."""
+
+
+@nonsense
+def test_nonsense_is_refused_when_it_is_applied(
+    common: dict[str, Any], field: str, value: str, adapter: Adapter
+) -> None:
+    """By the definition of every kind, the example of a third party included."""
+    del value  # some rules name only the field
+    adapter.begin(_amounts(80))
+    with pytest.raises(Refused) as refused:
+        adapter.configure(**common)
+    assert refused.value.code == http.client.UNPROCESSABLE_ENTITY
+    assert f"spec.{field}" in str(refused.value)
+
+
+@nonsense
+@pytest.mark.parametrize("_shared", [RackPower], indirect=True, ids=["rack-power"])
+@pytest.mark.usefixtures("_lenient")
+def test_nonsense_that_a_definition_lets_through_is_refused_by_the_provider(
+    common: dict[str, Any], field: str, value: str, adapter: Adapter
+) -> None:
+    """A third party's definition may lack the rules. Field and value are named, and the last capacity is kept."""
     adapter.begin(_amounts(80))
     wait_published(adapter.plane, {H100: 80, A100: 16})
-    if adapter.api_version.startswith("kueue-dqo.dev/"):
-        with pytest.raises(Refused) as refused:
-            adapter.configure(**common)
-        assert refused.value.code == http.client.UNPROCESSABLE_ENTITY
-        assert f"spec.{field}" in str(refused.value)
-        adapter.common = {}
-        return
     adapter.configure(**common)
     wait_failed(adapter.plane, "Misconfigured", f"{adapter.kind}/{POOL}", f"spec.{field}", value)
     assert capacity(adapter.plane) == {H100: "80", A100: "16"}
+
+
+@pytest.fixture
+def _lenient(adapter: Adapter) -> Iterator[None]:
+    """The definition of the adapter's parameters takes everything in the common fields, until the test is over."""
+    (strict,) = (each for each in adapter.installed if each["kind"] == "CustomResourceDefinition")
+    lenient = copy.deepcopy(strict)
+    spec = lenient["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["x-kubernetes-validations"]
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    spec["properties"] |= {"resources": anything, "guards": anything, "headroom": {"type": "array", "items": anything}}
+
+    def takes_nonsense() -> bool:
+        parameters = adapter.parameters()
+        parameters["spec"]["guards"] = {"maxFallPercent": "much"}
+        try:
+            adapter.plane.admin.request("POST", adapter.collection(), parameters, query={"dryRun": "All"})
+        except Refused:
+            return False
+        return True
+
+    apply_crds(adapter.plane, lenient)
+    eventually(takes_nonsense, "the lenient definition is in force")
+    yield
+    adapter.clear()
+    apply_crds(adapter.plane, strict)
+    eventually(lambda: not takes_nonsense(), "the strict definition is in force again")

@@ -89,7 +89,7 @@ def test_a_change_of_the_source_is_published(adapter: Adapter) -> None:
 
 
 def test_an_object_that_is_deleted_and_created_again_is_another_one(adapter: Adapter) -> None:
-    """It is published for at once, and the sign of life belongs to the new one."""
+    """It is published for at once."""
     begin(adapter)
     first = adapter.plane.admin.get(PATH)["metadata"]["uid"]
     adapter.plane.admin.delete(PATH)

@@ -181,7 +181,7 @@ GOOD: Final = [
     Case(MANUAL, OVERRIDES, []),
     Case(MANUAL, OVERRIDES, _overrides(32)),
     Case(MANUAL, f"{OVERRIDES}.0.name", "a" * 63),
-    Case(MANUAL, f"{OVERRIDES}.0.begin", "2026-01-04T23:59:59.5+01:00"),
+    Case(MANUAL, f"{OVERRIDES}.0.begin", "2026-01-04T23:59:59+01:00"),
     Case(MANUAL, f"{OVERRIDES}.0.end", "2026-01-03T00:00:01+01:00"),
     # In UTC, an hour later.
     Case(MANUAL, f"{OVERRIDES}.0.end", "2026-01-03T00:00:00Z"),
@@ -393,7 +393,7 @@ BAD: Final = [
         for each in (
             *("", "now", "2026-01-03", "2026-01-03T00:00:00", "2026-02-30T00:00:00Z", "2026-01-03T24:00:00Z"),
             *("2026-01-03 00:00:00Z", "20260103T000000Z", "2026-01-03T00:00:00z", "2026-01-03T00:00:00+25:00"),
-            "2026-01-03T00:00:00Z\n",
+            *("2026-01-03T00:00:00Z\n", "2026-01-03T00:00:00.5Z", "2026-01-03T00:00:00.000+01:00"),
             f"2026-01-03T00:00:00.{'0' * 30}Z",
         )
     ),

@@ -17,6 +17,7 @@ from kueue_dqo.api.durations import LONGEST
 from kueue_dqo.api.meta import ObjectMeta
 from kueue_dqo.api.parameters import (
     CommonParameters,
+    Guards,
     Headroom,
     ParametersObject,
     ResourceSelection,
@@ -25,9 +26,13 @@ from kueue_dqo.api.parameters import (
 from kueue_dqo.api.problems import FieldProblem, Form
 from kueue_dqo.api.scheme import KnownKind, ObjectInvalid, decode, known_kind, to_manifest
 from kueue_dqo.api.validation import problems_of
+from providers.guards.breaker import ONE_LOSS
 from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, COMMON, FULL, GOOD, KINDS, Case
 
-FOLDER = Path(__file__).parents[4] / "manifests/crds/providers"
+ROOT = Path(__file__).parents[4]
+FOLDER = ROOT / "manifests/crds/providers"
+EXAMPLE = ROOT / "examples/writing-a-provider/manifests/rackpowers.yaml"
+"""Of a third party, whose like take it over."""
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -163,7 +168,7 @@ def _present(kind: str) -> dict[str, Any]:
 
 
 def _schema(kind: str) -> dict[str, Any]:
-    for file in FOLDER.glob("*s.yaml"):
+    for file in (*FOLDER.glob("*s.yaml"), EXAMPLE):
         definition = yaml.safe_load(file.read_text())
         if definition["spec"]["names"]["kind"] == kind:
             schema: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -235,13 +240,35 @@ def test_required_fields_and_choices_are_those_of_the_structs(kind: str) -> None
     look(spec, _schema(kind)["properties"]["spec"])
 
 
-@each_kind
+@pytest.mark.parametrize("kind", [*KINDS, "RackPower"])
 def test_the_common_part_is_the_same_in_every_definition(kind: str) -> None:
-    """Fields, limits and texts."""
-    first = _schema(KINDS[0])["properties"]["spec"]["properties"]
-    own = _schema(kind)["properties"]["spec"]["properties"]
-    assert {name: own[name] for name in COMMON} == {name: first[name] for name in COMMON}
+    """Fields, limits, texts and rules; that of the example of a third party is no other."""
+    first, own = _schema(KINDS[0]), _schema(kind)
+    assert own["x-kubernetes-validations"] == first["x-kubernetes-validations"]
+    assert _common_fields(own) == _common_fields(first)
+    assert _common_rules(own) == _common_rules(first)
+    assert len(_common_rules(own)) == 2
     assert {field.encode_name for field in msgspec.structs.fields(CommonParameters)} == COMMON.keys()
+
+
+def _common_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    fields = schema["properties"]["spec"]["properties"]
+    return {name: fields[name] for name in COMMON}
+
+
+def _common_rules(schema: dict[str, Any]) -> list[dict[str, str]]:
+    """Those of the spec that join two of these fields."""
+    rules = schema["properties"]["spec"]["x-kubernetes-validations"]
+    return [rule for rule in rules if rule["fieldPath"].removeprefix(".") in COMMON]
+
+
+def test_what_a_fall_is_measured_by_is_told_as_it_is() -> None:
+    """The time is a constant of the guards."""
+    guards = _common_fields(_schema(KINDS[0]))["guards"]["properties"]
+    within = f"the highest amount that was published within the last {ONE_LOSS // 60} minutes"
+    for text in (guards["maxFallPercent"]["description"], Guards.__doc__):
+        assert text is not None
+        assert within in " ".join(text.split())
 
 
 FORMS = {

@@ -9,7 +9,7 @@ import re
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from kueue_dqo.api import dqo
@@ -260,6 +260,7 @@ texts = st.integers(0, 2**32).map(text_of)
 
 
 @settings(max_examples=600)
+@example("FREQ=YEARLY;BYMONTH=2;BYDAY=-53TH,53TH,9TH;BYYEARDAY=-366,-1,366;BYHOUR=0,12,23", "UTC")
 @given(st.one_of(texts, texts, st.text(max_size=40)), st.sampled_from(ZONES))
 def test_a_rule_of_any_text_has_an_answer_or_is_refused(text: str, zone: str) -> None:
     """It never takes long, and no other error escapes."""

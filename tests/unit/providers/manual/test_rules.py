@@ -94,6 +94,7 @@ def test_what_lies_just_within_the_limits_is_taken(text: str) -> None:
         ("FREQ=WEEKLY;BYDAY=1MO", ["BYDAY=1MO", "FREQ=MONTHLY"]),
         ("FREQ=MONTHLY;BYDAY=6MO", ["BYDAY=6MO", "5"]),
         ("FREQ=YEARLY;BYDAY=-54MO", ["BYDAY=-54MO", "53"]),
+        ("FREQ=YEARLY;BYMONTH=2;BYDAY=53TH", ["BYDAY=53TH", "5"]),
         ("FREQ=MONTHLY;BYDAY=0MO", ["BYDAY=0MO"]),
         ("FREQ=MONTHLY;BYDAY=MO,1TU", ["BYDAY=MO,1TU", "two overrides"]),
         ("FREQ=HOURLY;BYMINUTE=0,30", ["48", "24"]),
