@@ -63,7 +63,7 @@ class Observation(NamedTuple):
 class CapacityError(Exception):
     """Nothing trustworthy can be published; the last capacity stays. The message names the object and the way out."""
 
-    reason: ClassVar[str]
+    reason: ClassVar[str] = dqo.SOURCE_UNAVAILABLE
 
 
 class SourceUnavailable(CapacityError):

@@ -8,12 +8,16 @@ from typing import Any, Final
 
 import structlog
 
-from kueue_dqo.provider import CapacityError, Observation, Request, Source, SourceUnavailable
+from kueue_dqo.api import dqo
+from kueue_dqo.api.quantity import Quantity
+from kueue_dqo.provider import CapacityError, Notice, Observation, Request, Source, SourceUnavailable
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.errors import ApiError
 
 _LAST_CHANCE: Final = 1.0
 """Seconds that a question which is given up has left to end. A source that takes longer is not asked meanwhile."""
+
+_LONGEST_SHOWN: Final = 80
 
 _log = structlog.get_logger(__name__)
 
@@ -98,7 +102,32 @@ class Asker:
 
 
 def _checked(answer: object) -> Observation:
-    """Third parties' sources may not have been checked for types."""
+    """Third parties' sources may not have been checked for types. Raises TypeError, which says what is wrong where."""
     if not isinstance(answer, Observation):
-        raise TypeError(f"{type(answer).__name__} is no Observation")
+        raise TypeError(f"{_shown(answer)} is no Observation")
+    _check("the capacity of the Observation", answer.capacity, dqo.Capacity)
+    for flavor in answer.capacity.flavors:
+        _check("a flavor of the capacity", flavor, dqo.FlavorCapacity)
+        _check("the name of a flavor", flavor.name, str)
+        for resource, amount in flavor.resources.items():
+            _check(f"a resource of flavor {flavor.name}", resource, str)
+            _check(f"{resource} of flavor {flavor.name}", amount, Quantity)
+    _check("the summary of the Observation", answer.summary, str)
+    if answer.look_again is not None:
+        _check("look_again of the Observation", answer.look_again, int | float)
+    _check("notices of the Observation", answer.notices, tuple)
+    for notice in answer.notices:
+        _check("a notice of the Observation", notice, Notice)
+        _check("the reason of a notice", notice.reason, str)
+        _check("the message of a notice", notice.message, str)
     return answer
+
+
+def _check(what: str, value: object, wanted: Any) -> None:
+    if not isinstance(value, wanted):
+        raise TypeError(f"{what} is {_shown(value)}, and no {getattr(wanted, '__name__', wanted)}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + '…'}"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import structlog
+
 from kueue_dqo.api import dqo
-from kueue_dqo.provider import CapacityError, Notice
+from kueue_dqo.provider import CapacityError, Notice, SourceUnavailable
 from kueue_dqo.runtime.clock import Clock
-from providers.asking import Asker
+from providers.asking import Asker, Outdated
 from providers.directory import Directory
 from providers.guards import Hold
 from providers.metrics import SUCCESS, ProviderMetrics
 from providers.pipeline import message_of_status, settle
 from providers.record import Record
 from providers.status import Held, Verdict
+
+_log = structlog.get_logger(__name__)
 
 
 class Look(NamedTuple):
@@ -42,15 +46,31 @@ class Looker:
         name = held.provider.metadata.name
         try:
             look = await self._observe(held, record)
+        except Outdated:
+            raise
         except CapacityError as error:
-            results.labels(name, error.reason).inc()
-            # What is held goes on being told, so that a restart meanwhile does not prolong it.
-            now = self._clock.now()
-            holds = tuple(hold for hold in record.holds if hold.until > now)
-            verdict = Verdict(error.reason, message_of_status(holds, str(error), ()))
-            return Look(verdict, None, holds, notices=record.notices)
+            return self._failed(name, record, error)
+        except Exception as error:  # noqa: BLE001 - whatever a source has made us do, it must not go unsaid
+            _log.exception("answer of the source cannot be judged", provider=name)
+            return self._failed(
+                name,
+                record,
+                SourceUnavailable(
+                    f"the answer of the source cannot be judged: {type(error).__name__}: {error}; the log of the "
+                    "daemon has the traceback"
+                ),
+            )
         results.labels(name, SUCCESS).inc()
         return look
+
+    def _failed(self, name: str, record: Record, error: CapacityError) -> Look:
+        self._metrics.observations.labels(name, error.reason).inc()
+        # What is held goes on being told, so that a restart meanwhile does not prolong it; until it ends.
+        now = self._clock.now()
+        holds = tuple(hold for hold in record.holds if hold.until > now)
+        ends = min(((hold.until - now).total_seconds() for hold in holds), default=None)
+        verdict = Verdict(error.reason, message_of_status(holds, str(error), ()))
+        return Look(verdict, ends, holds, notices=record.notices)
 
     def forget(self, name: str) -> None:
         """The provider is served no more."""

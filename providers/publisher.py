@@ -6,6 +6,7 @@ Level-triggered: whatever changed, the whole question is asked anew, and written
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -162,6 +163,15 @@ class Publisher(Observer):
         finally:
             record.looked_at = self._clock.monotonic()
         try:
+            return await self._publish(held, record, look)
+        except Exception:
+            record.looked_at = None  # the queue knows how long to wait after a failure
+            raise
+
+    async def _publish(self, held: Held, record: Record, look: Look) -> Result:
+        """Writes what a look has led to."""
+        name = held.provider.metadata.name
+        try:
             written = await self._writer.write(name, record, look.verdict)
         except ApiError as error:
             record.failures += 1
@@ -176,7 +186,10 @@ class Publisher(Observer):
         """What follows from a look whose outcome was sent to the server. Returns the seconds until the next one."""
         is_good = look.verdict.reason == dqo.SYNCHRONIZED and written is Written.DONE
         record.failures = 0 if is_good else record.failures + 1
-        wait = self._pace.next(look.again) if is_good else self._pace.after(record.failures)
+        if is_good:
+            wait = self._pace.next(look.again)
+        else:
+            wait = max(min(self._pace.after(record.failures), look.again or math.inf), PAUSE)
         if written is Written.DONE:
             self._tell(held, record, look)
             record.alive_until = self._clock.monotonic() + wait + self._time_to_look + _SLACK

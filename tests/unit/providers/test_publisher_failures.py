@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from kueue_dqo.api import dqo
 from kueue_dqo.api.parameters import CommonParameters
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Observation, Request, SourceUnavailable
 from kueue_dqo.provider import WithoutParameters as Without
 from kueue_dqo.runtime.errors import ApiError, Forbidden, Invalid, ServerFailed, Unreachable
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, RESOURCE_FLAVORS
-from tests.unit.providers.publishing import INTERVAL, LIMIT, PARAMETERS, World, hanging, raising
+from tests.unit.providers.publishing import INTERVAL, LIMIT, PARAMETERS, World, capacity_of, hanging, raising
 
 pytestmark = pytest.mark.looptime
 
@@ -101,18 +102,94 @@ async def test_whatever_a_source_raises_is_no_capacity(error: BaseException) -> 
     assert (log["provider"], log["log_level"], type(log["exc_info"])) == ("pool", "error", type(error))
 
 
-async def test_what_is_no_observation_is_a_failure_of_the_source() -> None:
+WRONG: dict[str, Any] = {
+    "None": None,
+    "no capacity": Observation(cast("Any", None), "all well"),
+    "a float": Observation(capacity_of({"h100": {"cpu": 1}}), "all well")._replace(
+        capacity=dqo.Capacity((dqo.FlavorCapacity("h100", {"cpu": cast("Any", 1.5)}),))
+    ),
+    "no flavor": Observation(dqo.Capacity((cast("Any", "h100"),)), "all well"),
+    "no text": Observation(capacity_of({}), cast("Any", 3)),
+    "no seconds": Observation(capacity_of({}), "all well", cast("Any", "5")),
+    "no notice": Observation(capacity_of({}), "all well", None, cast("Any", ("text",))),
+    "no notices": Observation(capacity_of({}), "all well", None, cast("Any", None)),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
+async def test_what_is_no_observation_is_a_failure_of_the_source(answer: Any) -> None:
+    """Of a third party's that nobody has checked for types. It is said, and tried less and less often."""
     world = World()
 
-    async def nothing(_: Request[CommonParameters]) -> Any:
-        return None
+    async def wrong(_: Request[CommonParameters]) -> Any:
+        return answer
 
     world.provider()
-    world.source.answers["pool"] = nothing
     async with world.running():
         await asyncio.sleep(SOON)
-    assert said(world)[0] == "SourceUnavailable"
-    assert "NoneType is no Observation" in said(world)[1]
+        world.source.answers["pool"] = wrong
+        world.publisher.look()
+        await asyncio.sleep(SOON)
+        assert said(world)[0] == "SourceUnavailable"
+        assert "TypeError: " in said(world)[1]
+        assert world.api.capacity("pool") == EIGHTY
+        world.source.asked.clear()
+        with capture_logs() as logs:
+            await asyncio.sleep(600)
+        assert len(world.source.asked) < 15
+        assert len([each for each in logs if each["log_level"] == "error"]) < 15
+
+
+async def test_what_judging_an_answer_fails_of_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only logged: a condition that stays True while nothing is published any more would be a lie."""
+    world = World()
+    world.provider()
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    async with world.running():
+        await asyncio.sleep(SOON)
+        monkeypatch.setattr("providers.looking.settle", broken)
+        world.publisher.look()
+        await asyncio.sleep(SOON)
+        assert said(world)[0] == "SourceUnavailable"
+        assert "ZeroDivisionError: a fault of ours" in said(world)[1]
+        monkeypatch.undo()
+        await asyncio.sleep(INTERVAL)
+        assert said(world) == ("Synchronized", "all well")
+
+
+async def test_a_fault_behind_a_look_is_tried_again_more_and_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is, it must not spin."""
+    world = World()
+    world.provider()
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr("providers.publisher.Publisher._ended", broken)
+    with capture_logs() as logs:
+        async with world.running():
+            await asyncio.sleep(300)
+    assert 5 < len([each for each in logs if each["event"] == "reconcile failed"]) < 40
+
+
+async def test_a_hold_that_ends_while_the_source_fails_is_not_told_any_more() -> None:
+    world = World()
+    world.parameters(guards={"fallAfter": "4m"})
+    world.provider(parameters="p")
+    async with world.running():
+        await asyncio.sleep(SOON)
+        world.source.amounts = {"h100": {"nvidia.com/gpu": 8}}
+        world.publisher.look()
+        await asyncio.sleep(SOON)
+        world.source.answers["pool"] = raising(SourceUnavailable("the service is down"))
+        world.publisher.look()
+        await asyncio.sleep(200)
+        assert said(world)[1].startswith("holding h100 until ")
+        await asyncio.sleep(42)
+        assert said(world)[1] == "the service is down"
 
 
 async def test_impossible_numbers_are_not_published() -> None:
