@@ -17,7 +17,7 @@ import msgspec
 from kueue_dqo.api import dqo
 from kueue_dqo.api.core import Node, Pod
 from kueue_dqo.api.kueue import ResourceFlavor
-from kueue_dqo.api.meta import OUR_GROUP, Condition, ObjectKey
+from kueue_dqo.api.meta import OUR_GROUP, ObjectKey
 from kueue_dqo.api.parameters import (
     COMPOSITE_CONTROLLER,
     COMPOSITE_PARAMETERS,
@@ -31,7 +31,6 @@ from kueue_dqo.api.parameters import (
     NodeInventoryParametersSpec,
     ParametersObject,
 )
-from kueue_dqo.api.wording import message_of
 from kueue_dqo.provider import CapacityError, Misconfigured, Observation, Peer, Request, WithoutParameters
 from providers.composite import compute as composite
 from providers.manual import compute as manual
@@ -39,6 +38,7 @@ from providers.node_inventory import compute as node_inventory
 from providers.node_inventory.pods import NodePods, PodIndex, use_of
 from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import check_flavors, message_of_status, settle
+from providers.status import Held, Verdict, condition_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,6 @@ def _pods_by_node(pods: Iterable[Pod]) -> Mapping[str, NodePods]:
 
 def _first_status(request: Request[Any], controller: _Controller, cluster: _Cluster) -> dqo.CapacityProviderStatus:
     provider, parameters = request.provider, request.parameters
-    capacity: dqo.Capacity | None = None
     try:
         if isinstance(parameters, Misconfigured):
             raise parameters
@@ -236,16 +235,11 @@ def _first_status(request: Request[Any], controller: _Controller, cluster: _Clus
         observation = controller.observe(request, cluster)
         settled = settle(provider, parameters, observation.capacity)
     except CapacityError as error:
-        state, reason, message = "False", error.reason, str(error)
+        verdict = Verdict(error.reason, str(error))
     else:
-        capacity = settled.capacity
-        state, reason = "True", dqo.SYNCHRONIZED
         message = message_of_status((), observation.summary, settled.notes)
-    condition = Condition(
-        dqo.CAPACITY_SYNCHRONIZED,
-        state,
-        reason=reason,
-        message=message_of(message),
-        observed_generation=provider.metadata.generation,
-    )
-    return dqo.CapacityProviderStatus(capacity, (condition,))
+        verdict = Verdict(dqo.SYNCHRONIZED, message, settled.capacity)
+    condition = condition_of(Held(provider, resource_version=""), verdict, now="")
+    # Nobody knows when it will be written, and two plans of the same files are to be the same.
+    condition = msgspec.structs.replace(condition, last_transition_time=None)
+    return dqo.CapacityProviderStatus(verdict.capacity, (condition,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import ResourceFlavor
@@ -12,9 +12,14 @@ from kueue_dqo.api.parameters import CommonParameters, Headroom
 from kueue_dqo.api.problems import RESOURCE_NAME, shown
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
-from kueue_dqo.api.wording import message_of, some
+from kueue_dqo.api.wording import LONGEST_MESSAGE, message_of, some
 from kueue_dqo.provider import InvalidCapacity, Misconfigured
-from providers.guards import Hold
+from providers.amounts import capacity_by_flavor
+from providers.guards import Hold, texts_of
+from providers.slips import not_orchestrated, parameters_name
+
+_FOR_THE_REST: Final = 2_000
+"""Characters of a message that holds leave to what the source says, which may be why it fails."""
 
 
 class Settled(NamedTuple):
@@ -79,9 +84,8 @@ def settle(provider: dqo.CapacityProvider, parameters: CommonParameters, observe
             pair = FlavorResource(headroom.flavor, headroom.resource)
             held_back[pair] = Quantity(kept, before.format)
             amounts[headroom.resource] = Quantity(before.nanos - kept, before.format)
-    names = [name for name in provider.flavor_names if selected.get(name)]
     return Settled(
-        dqo.Capacity(tuple(dqo.FlavorCapacity(name, selected[name]) for name in names)),
+        capacity_by_flavor(provider.flavor_names, selected),
         held_back,
         tuple(_notes(provider, parameters, observed, selected, held_back)),
     )
@@ -89,7 +93,8 @@ def settle(provider: dqo.CapacityProvider, parameters: CommonParameters, observe
 
 def message_of_status(holds: Sequence[Hold], summary: str, notes: Sequence[str]) -> str:
     """The message of the condition while capacity is published; `holds_in` reads the holds back from it."""
-    return message_of("; ".join(part for part in (*map(str, holds), summary, *notes) if part))
+    held = texts_of(holds, room=LONGEST_MESSAGE - _FOR_THE_REST)
+    return message_of("; ".join(part for part in (*held, summary, *notes) if part))
 
 
 # --- limits --------------------------------------------------------------------------------------------------------
@@ -137,14 +142,13 @@ def _too_many(provider: dqo.CapacityProvider, selected: Mapping[str, Mapping[str
 
 def _misplaced_headroom(provider: dqo.CapacityProvider, parameters: CommonParameters) -> Iterator[str]:
     for index, headroom in enumerate(parameters.headroom):
+        place = f"spec.headroom[{index}]"
         if headroom.flavor not in provider.flavor_names:
-            yield (
-                f"spec.headroom[{index}].flavor of the parameters is {headroom.flavor!r}, which is not in the "
-                f"provider's spec.orchestratedFlavors ({some(provider.flavor_names)}): correct it, or add the flavor"
-            )
+            slip = not_orchestrated(f"{place}.flavor", headroom.flavor, provider)
+            yield f"{parameters_name(provider)}: {slip}"
         elif not parameters.resources.selects(headroom.resource):
             yield (
-                f"spec.headroom[{index}].resource of the parameters is {headroom.resource!r}, which the provider does "
+                f"{parameters_name(provider)}: {place}.resource names {headroom.resource!r}, which the provider does "
                 "not report: correct it, or spec.resources.include and exclude"
             )
 

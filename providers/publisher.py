@@ -110,6 +110,10 @@ class Publisher(Observer):
         record = self._records.get(name)
         if record is not None and is_question:
             record.outdated.set()
+        shown = changes.acknowledgement(new)
+        if record is not None and shown is not None:
+            # Each that the watch shows: one annotation soon follows another where several falls are acknowledged.
+            record.memory.acknowledge(shown)
         if record is not None or self._directory.find(name) is not None:
             if is_question or changes.acknowledgement(old) != changes.acknowledgement(new):
                 self._queue.add(name)

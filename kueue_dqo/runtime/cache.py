@@ -41,6 +41,9 @@ class Cache(Generic[T]):
     `on_change(name, old, new)` is called for every change, in order and at once: None for `old` is a new object, None
     for `new` one that went away. What it raises is logged. A name is `namespace/name` where the resource is
     namespaced. While the API server cannot be reached, what is held stays.
+
+    `on_following()` is called after every list or watch that failed, and when the API server is followed again: then
+    `problem` may have changed. It must not raise.
     """
 
     def __init__(  # noqa: PLR0913 - what to follow, by keyword
@@ -56,6 +59,7 @@ class Cache(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         metrics: CacheMetrics | None = None,
+        on_following: Callable[[], None] = lambda: None,
         pace: Pace = _PACE,
     ) -> None:
         self.resource: Final = resource
@@ -68,7 +72,7 @@ class Cache(Generic[T]):
         self._pace = pace
         self._holdings: Holdings[T] = Holdings()
         self._decoder = ObjectDecoder(resource, decode, metrics)
-        self._state = CacheState(resource, clock, metrics)
+        self._state = CacheState(resource, clock, metrics, on_following)
         self._synced = asyncio.Event()
         self._absent = asyncio.Event()
         self._listing = asyncio.Lock()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import structlog
 
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
@@ -12,12 +14,15 @@ from kueue_dqo.runtime.resources import Resource
 
 
 class CacheState:
-    def __init__(self, resource: Resource, clock: Clock, metrics: CacheMetrics | None) -> None:
+    def __init__(
+        self, resource: Resource, clock: Clock, metrics: CacheMetrics | None, on_following: Callable[[], None]
+    ) -> None:
         self.problem: str | None = "not listed yet"
         self.last_contact: float | None = None
         self._resource = resource
         self._clock = clock
         self._metrics = metrics
+        self._on_following = on_following
         self._objects = metrics.objects.labels(resource.full_name) if metrics else None
         self._held: int | None = None
         self._log = structlog.get_logger(__name__).bind(resource=resource.full_name)
@@ -49,10 +54,13 @@ class CacheState:
         if self._metrics:
             self._metrics.failures.labels(self._resource.full_name, type(error).__name__).inc()
             self._metrics.up_to_date.labels(self._resource.full_name).set(0)
+        self._on_following()
 
     def recovered(self) -> None:
-        if self.problem is not None:
-            self._log.info("cache follows the API server")
+        had_problem = self.problem is not None
         self.problem = None
         if self._metrics:
             self._metrics.up_to_date.labels(self._resource.full_name).set(1)
+        if had_problem:
+            self._log.info("cache follows the API server")
+            self._on_following()

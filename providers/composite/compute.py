@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from kueue_dqo.api import dqo
 from kueue_dqo.api.meta import find_condition
 from kueue_dqo.api.parameters import (
-    COMPOSITE_PARAMETERS,
     Combine,
     CompositeParametersSpec,
     OnMemberNotReady,
@@ -20,6 +19,7 @@ from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice, Observation, Request, SourceUnavailable
 from providers.amounts import capacity_of, summary_of
 from providers.composite.rings import ring_of
+from providers.slips import parameters_name
 
 MEMBERS_SKIPPED: Final = "MembersSkipped"
 """The reason of the Event about members that a composite does without."""
@@ -55,7 +55,7 @@ def observe(request: Request[CompositeParametersSpec]) -> Observation:
     spec, flavors = request.parameters, request.provider.flavor_names
     misconfigured = [*_misconfigured(request)]
     if misconfigured:
-        raise Misconfigured(f"{_parameters_name(request)}: {'; '.join(misconfigured)}")
+        raise Misconfigured(f"{parameters_name(request.provider)}: {'; '.join(misconfigured)}")
     members = [request.providers[member.name] for member in spec.members]
     unready = [each for each in map(_unready, members) if each is not None]
     left_out = {each.name for each in unready}
@@ -66,21 +66,27 @@ def observe(request: Request[CompositeParametersSpec]) -> Observation:
     _refuse_negative(reported)
     amounts = {pair: _combined(spec.combine, pair, found) for pair, found in reported.items()}
     capacity = capacity_of(flavors, amounts)
-    names = ", ".join(member.metadata.name for member in usable)
-    summary = f"{spec.combine.lower()} of {names}: {summary_of(flavors, capacity)}"
+    summary = f"{spec.combine} of {_listed(member.metadata.name for member in usable)}; {summary_of(flavors, capacity)}"
     if not unready:
         return Observation(capacity, summary)
     skipped = ", ".join(f"{each.name} ({each.reason})" for each in unready)
     return Observation(
         capacity,
         f"{summary}; skipped: {skipped}",
-        notices=(Notice(MEMBERS_SKIPPED, f"{spec.combine} without {skipped}, whose capacity may not be used now"),),
+        notices=(
+            Notice(
+                MEMBERS_SKIPPED,
+                f"{spec.combine} without {skipped}, whose capacity may not be used now: see "
+                + ("that member's condition" if len(unready) == 1 else "the conditions of these members"),
+            ),
+        ),
     )
 
 
-def _parameters_name(request: Request[CompositeParametersSpec]) -> str:
-    ref = request.provider.spec.parameters
-    return f"{COMPOSITE_PARAMETERS} {ref.name}" if ref is not None else COMPOSITE_PARAMETERS
+def _listed(names: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _misconfigured(request: Request[CompositeParametersSpec]) -> Iterator[str]:
@@ -127,7 +133,7 @@ def _why_unavailable(request: Request[CompositeParametersSpec], unready: Sequenc
     why = "; ".join(each.why for each in unready)
     if len(unready) == len(request.parameters.members):
         return f"no member is ready: {why}"
-    skip = f"onMemberNotReady: {OnMemberNotReady.SKIP} in {_parameters_name(request)} would do without"
+    skip = f"onMemberNotReady: {OnMemberNotReady.SKIP} in {parameters_name(request.provider)} would do without"
     return f"{why}; {skip} {'it' if len(unready) == 1 else 'them'}"
 
 

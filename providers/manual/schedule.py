@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 import zoneinfo
 from typing import Final
@@ -17,6 +18,8 @@ FIRST_YEAR: Final = 1970
 # As the IANA database names them. A directory of zones has other files too: of leap seconds, of the machine's own zone.
 _ZONE: Final = re.compile(r"[A-Z][A-Za-z0-9_+-]*(?:/[A-Z][A-Za-z0-9_+-]*)*", re.ASCII)
 _SHOWN_TEXT: Final = 60
+_KEPT: Final = 4096
+"""Schedules: of 128 providers with 32 overrides each."""
 
 
 class ScheduleError(ValueError):
@@ -33,15 +36,21 @@ def schedule_of(override: ManualOverride) -> Occurrence | Recurrence:
     Raises:
         ScheduleError: its times, its time zone or its rule make no sense.
     """
-    begin, end = _time("begin", override.begin), _time("end", override.end)
+    return _schedule(override.begin, override.end, override.recurrence, override.time_zone)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _schedule(begin_text: str, end_text: str, recurrence: str | None, time_zone: str) -> Occurrence | Recurrence:
+    """Kept, since each look asks for it and to check a rule takes milliseconds."""
+    begin, end = _time("begin", begin_text), _time("end", end_text)
     if end <= begin:
-        raise ScheduleError("end", f"{override.end} is no later than begin, {override.begin}: let it end after that")
-    zone = _zone(override.time_zone)
+        raise ScheduleError("end", f"{end_text} is no later than begin, {begin_text}: let it end after that")
+    zone = _zone(time_zone)
     once = Occurrence(begin, end)
-    if override.recurrence is None:
+    if recurrence is None:
         return once
     try:
-        return recurrence_of(once, parse_rule(override.recurrence), zone)
+        return recurrence_of(once, parse_rule(recurrence), zone)
     except RuleError as error:
         raise ScheduleError("recurrence", str(error)) from None
 

@@ -6,13 +6,17 @@ Labels alone decide: a cordon or a taint must not make an overlap come and go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.parameters import LabelSelector, NodeInventoryParametersSpec, ResourceSelection
 from kueue_dqo.api.wording import some
 from kueue_dqo.provider import Peer, Request
+
+_UNREADABLE: Final = (
+    "parameters cannot be read, so it counts as claiming every resource of every node: see its own condition"
+)
 
 
 class Claim(NamedTuple):
@@ -22,6 +26,8 @@ class Claim(NamedTuple):
     flavors: tuple[str, ...]
     selection: ResourceSelection = ResourceSelection()
     node_selector: LabelSelector = LabelSelector()
+    is_known: bool = True
+    """Whether its parameters can be read; they may say anything, so one without claims every resource of every node."""
 
     def is_disjoint(self, other: Claim) -> bool:
         """Whether no resource of any node can be claimed by both, whatever their flavors."""
@@ -44,11 +50,16 @@ def claimed_twice(claim: Claim, rivals: Iterable[Claim]) -> Iterator[str]:
     """A message for each rival that claims a flavor too, whatever nodes there are."""
     for rival in rivals:
         shared = [name for name in claim.flavors if name in rival.flavors]
-        if shared:
+        if not shared:
+            continue
+        claimed = f"CapacityProvider {rival.provider} claims the flavor {', '.join(shared)} as well"
+        if rival.is_known:
             yield (
-                f"CapacityProvider {rival.provider} claims the flavor {', '.join(shared)} as well: let one of them "
-                "have it, or give both parameters with disjoint resources or disjoint nodeSelector.matchLabels"
+                f"{claimed}: let one of them have it, or give both parameters with disjoint resources or disjoint "
+                "nodeSelector.matchLabels"
             )
+        else:
+            yield f"{claimed}: its {_UNREADABLE}"
 
 
 class Membership(NamedTuple):
@@ -76,6 +87,7 @@ class Memberships:
             (rival, [name for name in rival.flavors if name in flavors and name not in claim.flavors])
             for rival in rivals
         ]
+        self._unreadable = {rival.provider for rival in rivals if not rival.is_known}
         self._labels = tuple(sorted(self._deciding_labels()))
         self._known: dict[tuple[str | None, ...], Membership] = {}
         self._overlapping: dict[Membership, list[str]] = {}
@@ -103,10 +115,14 @@ class Memberships:
                 for name in (*membership.mine, *(name for name, _ in membership.rivals))
                 if not self._flavors[name].spec.node_labels
             ]
-            why = f"flavor {', '.join(bare)} has no nodeLabels, so it takes every node; " if bare else ""
+            unread = sorted(self._unreadable.intersection(name for _, of in membership.rivals for name in of))
+            why = [f"CapacityProvider {name}'s {_UNREADABLE}" for name in unread]
+            if not why:
+                why = [f"flavor {', '.join(bare)} has no nodeLabels, so it takes every node"] if bare else []
+                why.append("make their nodeLabels tell the nodes apart")
             yield (
-                f"Node {some(sorted(nodes))} would count more than once, for the flavors {', '.join(claimed)}: {why}"
-                "make their nodeLabels tell the nodes apart"
+                f"Node {some(sorted(nodes))} would count more than once, for the flavors {', '.join(claimed)}: "
+                f"{'; '.join(why)}"
             )
 
     def _find(self, labels: dict[str, str]) -> Membership:
@@ -137,5 +153,9 @@ class Memberships:
 def _claim(peer: Peer[NodeInventoryParametersSpec]) -> Claim:
     parameters = peer.parameters or NodeInventoryParametersSpec()
     return Claim(
-        peer.provider.metadata.name, peer.provider.flavor_names, parameters.resources, parameters.node_selector
+        peer.provider.metadata.name,
+        peer.provider.flavor_names,
+        parameters.resources,
+        parameters.node_selector,
+        is_known=peer.parameters is not None,
     )

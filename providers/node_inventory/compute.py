@@ -10,16 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
-from kueue_dqo.api import dqo
 from kueue_dqo.api.core import Node
-from kueue_dqo.api.parameters import NODE_INVENTORY_PARAMETERS, Cordoned, NodeInventoryParametersSpec, Reserve
+from kueue_dqo.api.parameters import Cordoned, NodeInventoryParametersSpec, Reserve
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Observation, Request
+from providers.amounts import capacity_by_flavor
 from providers.node_inventory.claims import Memberships, claim_of, claimed_twice, rivals_of
 from providers.node_inventory.counting import FlavorCount
 from providers.node_inventory.exclusion import Exclusion, Rules, unknown_operators
 from providers.node_inventory.pods import NodePods
 from providers.node_inventory.wording import notices_of, summary_of
 from providers.pipeline import check_flavors
+from providers.slips import not_orchestrated, parameters_name
 
 _LISTED_AT_MOST: Final = 5
 
@@ -101,7 +102,8 @@ def take_inventory(
         raise Misconfigured("; ".join(_first(misconfigured)))
     for name, count in counts.items():
         count.publish_zeros(_answered_for(name, count, parameters, declared))
-    observation = Observation(_capacity(counts), summary_of(counts), look_again, tuple(notices_of(counts, parameters)))
+    capacity = capacity_by_flavor(counts, {name: count.total.quantities() for name, count in counts.items()})
+    observation = Observation(capacity, summary_of(counts), look_again, tuple(notices_of(counts, parameters)))
     return Inventory(observation, counts)
 
 
@@ -118,28 +120,17 @@ def _answered_for(
     return named | set(declared.get(flavor, ())) if count.nodes == 0 else named
 
 
-def _capacity(counts: Mapping[str, FlavorCount]) -> dqo.Capacity:
-    """The API wants a resource of each flavor that is listed, so one of which nothing is known is left out."""
-    return dqo.Capacity(
-        tuple(dqo.FlavorCapacity(name, count.total.quantities()) for name, count in counts.items() if count.total.nanos)
-    )
-
-
 def _not_orchestrated(request: Request[NodeInventoryParametersSpec]) -> Iterator[str]:
-    """A flavor that the parameters name, and the provider does not, is a slip of the pen in one of them."""
-    parameters = request.parameters
-    ref = request.provider.spec.parameters
-    where = f"{NODE_INVENTORY_PARAMETERS} {ref.name}" if ref is not None else NODE_INVENTORY_PARAMETERS
+    """A slip of the pen would let nodes count that are not ready for the flavor."""
+    parameters, provider = request.parameters, request.provider
     named = [
         *(("requiredResources", index, each.flavor) for index, each in enumerate(parameters.required_resources)),
         *(("explicitZeros", index, each.flavor) for index, each in enumerate(parameters.explicit_zeros)),
     ]
     for field, index, flavor in named:
-        if flavor not in request.provider.flavor_names:
-            yield (
-                f"{where}: spec.{field}[{index}].flavor names {flavor}, which is not in spec.orchestratedFlavors of "
-                f"CapacityProvider {request.provider.metadata.name}: add it there, or take it out here"
-            )
+        if flavor not in provider.flavor_names:
+            slip = not_orchestrated(f"spec.{field}[{index}].flavor", flavor, provider)
+            yield f"{parameters_name(provider)}: {slip}"
 
 
 def _first(texts: list[str]) -> list[str]:

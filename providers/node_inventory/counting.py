@@ -85,8 +85,9 @@ class FlavorCount:
                 if quantity.nanos < 0:
                     for name in names:
                         yield (
-                            f"Node {name} has a negative allocatable of {quantity} {resource}: "
-                            "its kubelet or device plugin reports nonsense"
+                            f"Node {name} has a negative allocatable of {quantity} {resource}: its kubelet or device "
+                            "plugin reports nonsense; repair it, or leave the resource out by spec.resources.exclude "
+                            "of the parameters"
                         )
                 self.total.add(resource, quantity.nanos * len(names), quantity.format)
         self._alike.clear()

@@ -11,7 +11,7 @@ from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.resources import PODS
 from providers.node_inventory.decoding import decode_pod
 from providers.node_inventory.pods import NodePods, PodIndex, PodUse
-from providers.node_inventory.reading import Reading
+from providers.node_inventory.reading import Reading, follow
 
 _THAT_HOLD_SOMETHING: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _WAY_OUT: Final = (
@@ -66,6 +66,7 @@ class _Session:
         self.index = PodIndex()
         self._on_change = on_change
         self._environment = environment
+        self._following = asyncio.Event()
         self._cache: Cache[PodUse] = Cache(
             environment.client,
             PODS,
@@ -75,6 +76,7 @@ class _Session:
             random=environment.random,
             field_selector=_THAT_HOLD_SOMETHING,
             metrics=environment.cache_metrics,
+            on_following=self._following.set,
         )
         self.reading = Reading(self._cache, environment.clock, way_out=_WAY_OUT)
 
@@ -82,8 +84,7 @@ class _Session:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._cache.run(), name="cache of pods")
-                await self._cache.wait_synced()
-                self._environment.look()
+                await follow((self.reading,), self._following, self._environment.look)
         finally:
             for gauge in (self._environment.cache_metrics.objects, self._environment.cache_metrics.up_to_date):
                 gauge.remove_by_labels({"resource": PODS.full_name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kueue_dqo.provider import SourceUnavailable
@@ -16,6 +17,8 @@ _PATIENCE_WITH_FAILURE: Final = 10.0
 _BLIND_AT_MOST: Final = 60.0
 """Seconds without any news. Watches break off now and then; what is held is good meanwhile."""
 _STEP: Final = 0.5
+_MARGIN: Final = 0.001
+"""Seconds. Whoever looks again must find that time has passed."""
 
 
 class Reading:
@@ -49,8 +52,20 @@ class Reading:
                     await cache.wait_synced()
             except TimeoutError:
                 continue
-        if cache.problem is not None and self._silence() > _BLIND_AT_MOST:
+        if not self.is_good:
             raise self._unavailable()
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the cache has been read whole, and follows the API server or did so not long ago."""
+        return self._cache.is_synced and (self._cache.problem is None or self._silence() <= _BLIND_AT_MOST)
+
+    @property
+    def good_for(self) -> float | None:
+        """Seconds until it is not good any more unless there is news; None where that does not come by itself."""
+        if self._cache.problem is None or not self.is_good:
+            return None
+        return _BLIND_AT_MOST - self._silence() + _MARGIN
 
     def _silence(self) -> float:
         last = self._cache.last_contact
@@ -60,3 +75,23 @@ class Reading:
         plural = self._cache.resource.plural
         problem = self._cache.problem or "the list has not come to its end"
         return SourceUnavailable(f"{plural} could not be read: {problem}; {self._way_out}")
+
+
+async def follow(readings: Sequence[Reading], following: asyncio.Event, look: Callable[[], None]) -> None:
+    """Calls `look` whenever all are good, and when one of them is not any more, until it is cancelled.
+
+    `following` is set after every change of what the caches say of themselves.
+    """
+    was_good = False
+    while True:
+        following.clear()
+        is_good = all(reading.is_good for reading in readings)
+        if is_good is not was_good:
+            was_good = is_good
+            look()
+        until_blind = [each for each in (reading.good_for for reading in readings) if each is not None]
+        try:
+            async with asyncio.timeout(min(until_blind, default=None)):
+                await following.wait()
+        except TimeoutError:
+            continue

@@ -33,7 +33,7 @@ from providers.node_inventory.decoding import NodeDecoder
 from providers.node_inventory.metrics import NodeMetrics
 from providers.node_inventory.pod_watch import PodWatch
 from providers.node_inventory.pods import PodUse
-from providers.node_inventory.reading import Reading
+from providers.node_inventory.reading import Reading, follow
 
 T = TypeVar("T")
 _WAY_OUT: Final = "see the log of the daemon, and the ClusterRole of its ServiceAccount"
@@ -46,6 +46,8 @@ class NodeInventory(Source[NodeInventoryParametersSpec]):
         self._environment = environment
         self._metrics = NodeMetrics(environment.registry)
         self._ahead = Ahead()
+        self._following = asyncio.Event()
+        """Some cache has failed, or follows the API server again."""
         self._declared = Declared()
         self._pods = PodWatch(environment, self._pod_changed)
         self._asked: dict[str, NodeInventoryParametersSpec] = {}
@@ -76,9 +78,7 @@ class NodeInventory(Source[NodeInventoryParametersSpec]):
             for cache in self._caches:
                 group.create_task(cache.run(), name=f"cache of {cache.resource.full_name}")
             group.create_task(self._pods.run(), name="watch of pods")
-            for cache in self._caches:
-                await cache.wait_synced()
-            self._environment.look()
+            await follow(self._readings, self._following, self._environment.look)
 
     def _cache(
         self, resource: Resource, decode: Callable[[bytes], T], on_change: Callable[[str, T | None, T | None], None]
@@ -91,6 +91,7 @@ class NodeInventory(Source[NodeInventoryParametersSpec]):
             clock=self._environment.clock,
             random=self._environment.random,
             metrics=self._environment.cache_metrics,
+            on_following=self._following.set,
         )
 
     # --- who is there, and what they need ----------------------------------------------------------------------------

@@ -8,30 +8,35 @@ from typing import Final
 from kueue_dqo.api.parameters import Cordoned, NodeInventoryParametersSpec
 from kueue_dqo.api.wording import counted, some
 from kueue_dqo.provider import Notice
-from providers.node_inventory.counting import FlavorCount, Sum
+from providers.amounts import shown
+from providers.node_inventory.counting import FlavorCount
 from providers.node_inventory.exclusion import Exclusion
 
 NODES_EXCLUDED: Final = "NodesExcluded"
-_COMMON: Final = ("cpu", "memory")
 _EXPECTED: Final = frozenset({Exclusion.DELETING, Exclusion.CORDONED, Exclusion.READY_DELAY})
 """What somebody wants, or what passes by itself."""
 
 
 def summary_of(counts: Mapping[str, FlavorCount]) -> str:
     """One line, such as `h100: 10 nodes, 80 nvidia.com/gpu; excluded: NotReady=1, Cordoned=2`."""
-    parts = [
-        ", ".join([f"{name}: {counted(count.nodes, 'node')}", *_shown(count.total)]) for name, count in counts.items()
-    ]
+    parts = [f"{name}: {_told_of(count)}" for name, count in counts.items()]
     excluded = _excluded(counts.values())
     if excluded:
         parts.append("excluded: " + ", ".join(f"{reason}={len(names)}" for reason, names in excluded.items()))
-    on_cordoned = _shown(_together(count.on_cordoned for count in counts.values()))
-    if on_cordoned:
-        parts.append(f"still allocated on cordoned nodes: {', '.join(on_cordoned)}")
-    reserve = _shown(_together(count.reserve for count in counts.values()), everything=True)
-    if reserve:
-        parts.append(f"reserved for pods that Kueue does not manage: {', '.join(reserve)}")
     return "; ".join(parts)
+
+
+def _told_of(count: FlavorCount) -> str:
+    """`3 nodes, 28 nvidia.com/gpu (including 4 nvidia.com/gpu still allocated on cordoned nodes)`."""
+    told = ", ".join([counted(count.nodes, "node"), *shown(count.total.quantities())])
+    made_of = []
+    on_cordoned = shown(count.on_cordoned.quantities())
+    if on_cordoned:
+        made_of.append(f"including {', '.join(on_cordoned)} still allocated on cordoned nodes")
+    reserve = shown(count.reserve.quantities(), everything=True)
+    if reserve:
+        made_of.append(f"without {', '.join(reserve)} reserved for pods that Kueue does not manage")
+    return f"{told} ({'; '.join(made_of)})" if made_of else told
 
 
 def notices_of(counts: Mapping[str, FlavorCount], parameters: NodeInventoryParametersSpec) -> Iterator[Notice]:
@@ -80,19 +85,3 @@ def _excluded(counts: Iterable[FlavorCount]) -> dict[Exclusion, list[str]]:
         for reason, names in count.excluded.items():
             found.setdefault(reason, []).extend(names)
     return {reason: sorted(found[reason]) for reason in Exclusion if reason in found}
-
-
-def _together(sums: Iterable[Sum]) -> Sum:
-    total = Sum()
-    for each in sums:
-        total.add_all(each)
-    return total
-
-
-def _shown(total: Sum, *, everything: bool = False) -> list[str]:
-    """Extended resources tell a pool of devices best, cpu and memory all others; `everything` shows both."""
-    extended = [resource for resource, nanos in sorted(total.nanos.items()) if "/" in resource and nanos]
-    common = [resource for resource in _COMMON if resource in total.nanos]
-    shown = [*common, *extended] if everything else extended or common
-    quantities = total.quantities()
-    return [f"{quantities[resource]} {resource}" for resource in shown]

@@ -100,16 +100,16 @@ QUOTAS = {
         Quota("reports", "etl", "memory", "52009300Ki", "41607440Ki"),
     ],
     CALENDAR: [
-        Quota("simulation", "partner", "cpu", "60", "180"),
-        Quota("simulation", "partner", "memory", "240Gi", "720Gi"),
-        Quota("rendering", "partner", "cpu", "36", "108"),
-        Quota("rendering", "partner", "memory", "144Gi", "432Gi"),
+        Quota("simulation", "offsite", "cpu", "60", "180"),
+        Quota("simulation", "offsite", "memory", "240Gi", "720Gi"),
+        Quota("rendering", "offsite", "cpu", "36", "108"),
+        Quota("rendering", "offsite", "memory", "144Gi", "432Gi"),
     ],
     CEILING: [
-        Quota("crash-tests", "rented", "cpu", "72", "48"),
-        Quota("crash-tests", "rented", "memory", "270Gi", "225Gi"),
-        Quota("aerodynamics", "rented", "cpu", "24", "16"),
-        Quota("aerodynamics", "rented", "memory", "90Gi", "75Gi"),
+        Quota("crash-tests", "hourly", "cpu", "72", "48"),
+        Quota("crash-tests", "hourly", "memory", "270Gi", "225Gi"),
+        Quota("aerodynamics", "hourly", "cpu", "24", "16"),
+        Quota("aerodynamics", "hourly", "memory", "90Gi", "75Gi"),
     ],
     TROUBLE: [
         Quota("training", "gpu", GPU, "32", "12"),
@@ -150,10 +150,10 @@ CAPACITIES = [
     (CONFLICT, "lab", "lab", GPU, "10"),
     (DUMP, "data", "etl", "cpu", "63.56"),
     (DUMP, "data", "etl", "memory", "249644640Ki"),
-    (CALENDAR, "labs", "partner", "cpu", "288"),
-    (CALENDAR, "labs", "partner", "memory", "1152Gi"),
-    (CEILING, "engineering", "rented", "cpu", "64"),
-    (CEILING, "engineering", "rented", "memory", "300Gi"),
+    (CALENDAR, "labs", "offsite", "cpu", "288"),
+    (CALENDAR, "labs", "offsite", "memory", "1152Gi"),
+    (CEILING, "engineering", "hourly", "cpu", "64"),
+    (CEILING, "engineering", "hourly", "memory", "300Gi"),
     (TROUBLE, "research", "gpu", GPU, "18"),
     (TROUBLE, "research", "gpu", "cpu", "135"),
     (TROUBLE, "research", "gpu", "memory", "1200Gi"),
@@ -491,8 +491,8 @@ def test_the_preview_keeps_a_number_that_nobody_uses() -> None:
 
 def test_the_calendar_is_that_of_the_readme() -> None:
     """Each line of its last table, planned for the time that stands there."""
-    assert _summary(CALENDAR, "partner").startswith("manual: override nights until 2026-10-07T04:00:00Z; ")
-    assert "manual: override nights until 2026-10-07T04:00:00Z" in _readme(CALENDAR)
+    assert _summary(CALENDAR, "partner").startswith("override nights until 2026-10-07T04:00:00Z; ")
+    assert "override nights until 2026-10-07T04:00:00Z" in _readme(CALENDAR)
     rows = re.findall(r"^\| (20\S+) \| .* \| (\d+) \| (\d+) \| (\d+) \|$", _readme(CALENDAR), flags=re.MULTILINE)
     assert len(rows) == 4
     for at, capacity, simulation, rendering in rows:
@@ -501,14 +501,14 @@ def test_the_calendar_is_that_of_the_readme() -> None:
         assert items["partner"]["capacity"]["flavors"][0]["resources"]["cpu"] == capacity
         for name, planned in (("simulation", simulation), ("rendering", rendering)):
             groups = items[name]["effectiveQuotas"]["resourceGroups"]
-            assert _is(_quota_of(groups, "partner", "cpu")["nominalQuota"], planned)
+            assert _is(_quota_of(groups, "offsite", "cpu")["nominalQuota"], planned)
 
 
 def test_the_ceiling_is_the_lesser_of_each_resource() -> None:
     """What the members report stands in the README."""
-    assert _summary(CEILING, "rented-nodes") == "rented: 5 nodes, 80 cpu, 300Gi memory; excluded: NotReady=1"
-    assert _summary(CEILING, "budget").endswith("rented: 64 cpu, 320Gi memory")
-    assert _summary(CEILING, "rented").endswith("rented: 64 cpu, 300Gi memory")
+    assert _summary(CEILING, "rented-nodes") == "hourly: 5 nodes, 80 cpu, 300Gi memory; excluded: NotReady=1"
+    assert _summary(CEILING, "budget").endswith("hourly: 64 cpu, 320Gi memory")
+    assert _summary(CEILING, "rented").endswith("hourly: 64 cpu, 300Gi memory")
     for name, amounts in (("rented-nodes: five machines", ("80", "300Gi")), ("budget", ("64", "320Gi"))):
         assert any(all(_stands(amount, line) for amount in amounts) for line in _rows(CEILING, name))
 
@@ -541,7 +541,8 @@ def test_a_member_listed_beside_its_composite_is_warned_of(tmp_path: Path) -> No
 def test_machines_in_trouble_count_as_the_readme_says() -> None:
     """20 GPUs, less two; and the machines that do not count, by reason."""
     message = _summary(TROUBLE, "gpu-nodes")
-    assert message.startswith("gpu: 2 nodes, 20 nvidia.com/gpu; excluded: ")
+    assert message.startswith("gpu: 2 nodes, 20 nvidia.com/gpu (including 4 nvidia.com/gpu still allocated on cordoned")
+    assert "without 1 cpu, 6Gi memory reserved for pods" in message
     reasons = ("Cordoned", "MissingRequiredResource", "ExcludedCondition", "ReadyDelay")
     assert f"excluded: {', '.join(f'{reason}=1' for reason in reasons)}" in message
     assert all(reason in _readme(TROUBLE) for reason in reasons)

@@ -90,7 +90,7 @@ def _capacity(plan: Plan) -> Iterator[_Part]:
         if condition is not None:
             state = (one_line(condition.reason), "green" if condition.status == "True" else "red")
         rows, others = _capacity_rows(provider.status.capacity, wanted)
-        label = name
+        label, title = name, f"{dqo.CAPACITY_PROVIDER} {name}"
         for row in rows or [("-", "-", "-")]:
             table.add(label, state, *row)
             label, state = "", ("", "")
@@ -98,9 +98,9 @@ def _capacity(plan: Plan) -> Iterator[_Part]:
             origin = ""
             if name in plan.computed_providers:
                 is_inventory = provider.spec.controller_name == NODE_INVENTORY_CONTROLLER
-                origin = "computed here from the nodes: " if is_inventory else "computed here: "
-            lines.append(_line(f"{name}: {origin}{condition.message}", "dim"))
-        lines += (_line(f"{name}: {other}", "dim") for other in others)
+                origin = " (computed here from the nodes)" if is_inventory else " (computed here)"
+            lines.append(_line(f"{title}{origin}: {condition.message}", "dim"))
+        lines += (_line(f"{title}: {other}", "dim") for other in others)
     yield _heading("Capacity by provider")
     yield table
     yield from lines
@@ -129,7 +129,7 @@ def _capacity_rows(
             label = ""
         rest = [f"{name} {amount}" for name, amount in amounts.items() if name not in shown]
         if rest:
-            others.append(f"{flavor.name} also has what no queue declares: {', '.join(rest)}")
+            others.append(f"flavor {flavor.name} also has what no queue declares: {', '.join(rest)}")
     return rows, others
 
 

@@ -516,6 +516,23 @@ async def test_what_the_cache_does_is_counted(server: ScriptedServer, client: Cl
     assert value("kueue_dqo_cache_failures_total", error="ServerFailed") == 1
 
 
+async def test_its_owner_is_told_when_it_fails_and_when_it_follows_again(
+    server: ScriptedServer, client: Client
+) -> None:
+    """By then `problem` says which of the two. A watch that ends well and begins again is nothing to tell of."""
+    server.lists.extend([refuses(403, "Forbidden", "no"), page(5)])
+    server.watches.extend([closes(bookmark(6)), refuses(503), closes(bookmark(7)), server.hang(event("ADDED", "b", 8))])
+    told: list[bool] = []
+
+    def tell() -> None:
+        told.append(followed.cache.problem is None)
+
+    followed: Followed = Followed(client, on_following=tell)
+    async with followed.running() as cache:
+        await until(lambda: "b" in cache.objects)
+    assert told == [False, True, False, True]
+
+
 async def test_a_problem_is_logged_once_and_not_at_every_try(server: ScriptedServer, client: Client) -> None:
     server.lists.extend([*[refuses(403, "Forbidden", "no")] * 4, page(5)])
     server.watches.append(server.hang())

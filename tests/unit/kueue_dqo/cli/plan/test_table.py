@@ -90,17 +90,17 @@ def test_every_provider_is_shown_with_its_state_and_its_message(table: Table) ->
     assert row(text, "failed") == ["failed", "SourceUnavailable", "-", "-", "-"]
     assert row(text, "fresh") == ["fresh", "no status", "-", "-", "-"]
     assert row(text, "old") == ["old", "Synchronized", "batch", "cpu", "7"]
-    assert row(text, "failed: the service is silent")
+    assert row(text, "CapacityProvider failed: the service is silent")
 
 
 def test_capacity_that_was_computed_here_is_told_from_one_that_was_reported(table: Table) -> None:
     """Only one of them is in the files."""
     text = table(node(has={"cpu": 8}), flavor(), flavor("gpu"), provider(), reporting("hand", {"gpu": {"cpu": 1}}))
-    assert row(text, "nodes: computed here from the nodes: batch: 1 node, 8 cpu")
-    assert "hand: computed" not in text
+    assert row(text, "CapacityProvider nodes (computed here from the nodes): batch: 1 node, 8 cpu")
+    assert "CapacityProvider hand (computed" not in text
     by_person = provider("person", ["gpu"], controller=MANUAL, parameters="m")
     text = table(flavor("gpu"), by_person, manual_capacity("m", {"gpu": {"cpu": 1}}))
-    assert row(text, "person: computed here: manual: baseline; gpu: 1 cpu")
+    assert row(text, "CapacityProvider person (computed here): baseline; gpu: 1 cpu")
 
 
 def test_what_no_queue_asks_for_stands_aside(table: Table) -> None:
@@ -108,7 +108,7 @@ def test_what_no_queue_asks_for_stands_aside(table: Table) -> None:
     amounts = {"batch": {"cpu": 48, "memory": "9Gi", "pods": 110, "hugepages-2Mi": 0}}
     text = table(reporting(amounts=amounts), orchestrator(), queue("q", {"batch": {"cpu": 1, "memory": "1Gi"}}))
     assert row(text, "nodes") == ["nodes", "Synchronized", "batch", "cpu", "48"]
-    assert "nodes: batch also has what no queue declares: hugepages-2Mi 0, pods 110" in text
+    assert "CapacityProvider nodes: flavor batch also has what no queue declares: hugepages-2Mi 0, pods 110" in text
     assert ["memory", "9Gi"] in rows(text.partition("Orchestrator")[0])
     assert not [cells for cells in rows(text) if cells[0] in {"pods", "hugepages-2Mi"}]
 
@@ -407,7 +407,7 @@ def test_square_brackets_are_no_markup(table: Table) -> None:
     """Nor are emoji names."""
     failed = condition("CapacitySynchronized", "False", "Bad", "[bold]not[/bold] [red]a[/] :warning: [link=x]y[/link]")
     text = table(provider(status={"conditions": [failed]}))
-    assert "nodes: [bold]not[/bold] [red]a[/] :warning: [link=x]y[/link]" in text
+    assert "CapacityProvider nodes: [bold]not[/bold] [red]a[/] :warning: [link=x]y[/link]" in text
 
 
 @pytest.mark.parametrize("quota", ["9" * 200, "9" * 200 + "Ei", "1e500", "0." + "0" * 100 + "1", 2**63 - 1])
