@@ -14,7 +14,7 @@ from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
 from kueue_dqo.api.resources import FlavorResource, unit_nanos
 from kueue_dqo.api.wording import LONGEST_MESSAGE, message_of, some
 from kueue_dqo.provider import InvalidCapacity, Misconfigured
-from providers.amounts import capacity_by_flavor
+from providers.amounts import brief, capacity_by_flavor
 from providers.guards import Hold, texts_of
 from providers.slips import not_orchestrated, parameters_name
 
@@ -111,15 +111,15 @@ def _invalid(selected: Mapping[str, Mapping[str, Quantity]]) -> Iterator[str]:
         for name, amount in amounts.items():
             if not RESOURCE_NAME.fits(name):
                 yield (
-                    f"the source reports {amount} {shown(name)} of flavor {flavor}, which is no "
+                    f"the source reports {brief(amount)} {shown(name)} of flavor {flavor}, which is no "
                     f"{RESOURCE_NAME.wanted}: correct the source, or choose in the parameters, by resources.include"
                 )
             elif amount.nanos < 0:
-                yield f"the source reports {amount} {name} of flavor {flavor}: 0 or more is wanted"
+                yield f"the source reports {brief(amount)} {name} of flavor {flavor}: 0 or more is wanted"
             elif amount.nanos > LARGEST_UNITS * NANOS:
                 yield (
-                    f"the source reports {amount} {name} of flavor {flavor}, more than the largest quantity that "
-                    f"Kueue holds ({LARGEST_UNITS})"
+                    f"the source reports {brief(amount)} {name} of flavor {flavor}, more than the largest quantity "
+                    f"that Kueue holds ({LARGEST_UNITS})"
                 )
 
 
@@ -181,6 +181,9 @@ def _notes(
     absent = _absent(parameters.headroom, selected)
     if absent:
         yield f"headroom finds nothing reported of {some(absent)}"
+    emptied = [flavor.name for flavor in observed.flavors if flavor.resources and selected.get(flavor.name) == {}]
+    if emptied:
+        yield f"{some(emptied)}: nothing of what is observed is reported (resources.include, resources.exclude)"
     left_out = [flavor.name for flavor in observed.flavors if flavor.name not in provider.flavor_names]
     if left_out:
         yield f"left out {some(sorted(left_out))}: not in spec.orchestratedFlavors"

@@ -4,7 +4,7 @@ A fall, or a rise, is published once it has lasted; a fall of too large a share 
 Flavors never hold each other up.
 """
 
-from providers.guards.holds import Guard, Hold, holds_in
+from providers.guards.holds import Guard, Hold, holds_in, texts_of
 from providers.guards.memory import Decision, GuardMemory
 
-__all__ = ["Decision", "Guard", "GuardMemory", "Hold", "holds_in"]
+__all__ = ["Decision", "Guard", "GuardMemory", "Hold", "holds_in", "texts_of"]

@@ -13,6 +13,8 @@ from providers.guards.windows import Clock, Moment, Past, Window
 ONE_LOSS: Final = 300
 """Seconds. A loss comes in parts, node by node; what was published within this time is what a fall is measured by."""
 
+_HALF_A_SECOND: Final = 0.5
+
 
 class Opened(NamedTuple):
     """Since when the breaker is open, what the fall is measured by, and what stays published."""
@@ -28,12 +30,12 @@ class Breaker:
     def __init__(self, published: Amounts) -> None:
         self.opened: Opened | None = None
         self._published = {name: Window(amount) for name, amount in published.items()}
-        self._last_opened: int | None = None
+        self._last_opened: Moment | None = None
 
     def resume(self, at: Moment, published: Amounts, lately: Amounts) -> None:
         """It was open since then before a restart."""
         self.opened = Opened(at, dict(published) | dict(lately), published)
-        self._last_opened = at.wall
+        self._last_opened = at
 
     def recall(self, lately: Amounts, at: Moment) -> None:
         """More than now was published until a short time ago."""
@@ -72,11 +74,19 @@ class Breaker:
         ):
             self.opened = None
         elif self.opened is None:
-            # Never in the same second twice, so that one acknowledgement is not good for both.
-            at = clock.at.plus(1) if clock.at.wall == self._last_opened else clock.at
-            self._last_opened = at.wall
-            self.opened = Opened(at, measured_by, dict(published))
+            self._last_opened = self._unlike_the_last(clock.at)
+            self.opened = Opened(self._last_opened, measured_by, dict(published))
         return measured_by
+
+    def _unlike_the_last(self, at: Moment) -> Moment:
+        """Never the same second twice, so that one acknowledgement is not good for both."""
+        last = self._last_opened
+        if last is None:
+            return at
+        if abs(at.monotonic - last.monotonic) < _HALF_A_SECOND:
+            at = at.plus(1)
+        # Where the wall clock was set back to the very second, the text alone tells another one.
+        return at._replace(wall=at.wall + 1) if at.wall == last.wall else at
 
     def _highest(self, monotonic: float) -> Amounts:
         highest = {name: window.highest(ONE_LOSS, monotonic) for name, window in self._published.items()}

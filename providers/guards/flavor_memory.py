@@ -24,7 +24,8 @@ class Subject(NamedTuple):
     provider: str
     uid: str
     flavor: str
-    acknowledged: str | None
+    acknowledged: AbstractSet[str]
+    """Hashes, of whatever hold."""
 
 
 class FlavorDecision(NamedTuple):
@@ -116,7 +117,7 @@ class FlavorMemory:
         }
         hold = _hold(subject.flavor, Guard.BREAKER, until, flows, held)
         hold = hold._replace(provider=subject.provider, hash=hash_of(subject.uid, hold))
-        if hold.hash == subject.acknowledged:
+        if hold.hash in subject.acknowledged:
             # A person has seen what is observed and wants it, so no window stands in its way either.
             seen = {name: flows.observed.get(name) for name in held}
             flows = flows._replace(allowed={**flows.allowed, **seen}, measured_by={})

@@ -8,9 +8,10 @@ from __future__ import annotations
 import datetime
 import enum
 import hashlib
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.meta import OUR_GROUP, parse_time
@@ -18,8 +19,9 @@ from kueue_dqo.api.quantity import Quantity
 from providers.guards.amounts import NO_AMOUNTS, Amounts, fall_in_percent, level
 
 ACKNOWLEDGE: Final = f"{OUR_GROUP}/acknowledge"
-"""The annotation by which a person lets a large fall through; its value is the hold's hash."""
+"""The annotation by which a person lets large falls through; its value is the hash of a hold, or several."""
 
+_ANNOTATE: Final = "kubectl annotate capacityproviders.kueue.x-k8s.io"
 _NOTHING: Final = "nothing"
 _HASH_DIGITS: Final = 10
 
@@ -55,7 +57,7 @@ class Hold(NamedTuple):
     provider: str = ""
     """The CapacityProvider's name; of the breaker only."""
     hash: str | None = None
-    """What has to be acknowledged; of the breaker only."""
+    """What a person acknowledges; of the breaker only."""
 
     @property
     def resources(self) -> list[str]:
@@ -70,10 +72,7 @@ class Hold(NamedTuple):
             return text
         before = {name: self.lately.get(name, self.published.get(name)) for name in self.resources}
         percent = max(fall_in_percent(before[name], self.observed.get(name)) for name in self.resources)
-        return (
-            f"{text} (a fall of {percent} %; kubectl annotate capacityproviders.kueue.x-k8s.io {self.provider} "
-            f"{ACKNOWLEDGE}={self.hash} --overwrite publishes it now)"
-        )
+        return f"{text} (a fall of {percent} %; acknowledge={self.hash})"
 
     def _amounts(self, resource: str) -> str:
         parts = [
@@ -99,6 +98,41 @@ def hash_of(uid: str, hold: Hold) -> str:
     return hashlib.sha256(json.dumps(covered).encode()).hexdigest()[:_HASH_DIGITS]
 
 
+def hashes_in(annotation: str) -> frozenset[str]:
+    """What a value of the annotation acknowledges: one hash, or several with commas or blanks between them."""
+    return frozenset(annotation.replace(",", " ").split())
+
+
+def command_for(holds: Sequence[Hold]) -> str:
+    """How a person publishes all large falls among them, to stand behind their texts; empty where there is none.
+
+    It is one command, since there is one annotation: a second one would overwrite what the first one said.
+    """
+    falls = [hold for hold in holds if hold.hash is not None]
+    if not falls:
+        return ""
+    hashes = ",".join(str(hold.hash) for hold in falls)
+    them = "it" if len(falls) == 1 else "them"
+    return f"{_ANNOTATE} {falls[0].provider} {ACKNOWLEDGE}={hashes} --overwrite publishes {them} now"
+
+
+def texts_of(holds: Sequence[Hold], *, room: int) -> list[str]:
+    """How a message begins: the holds as far as they have room, how many more there are, and the command for all.
+
+    Args:
+        holds: of one CapacityProvider.
+        room: characters, for the text with `; ` behind each part. The command is never what is left out.
+    """
+    command = command_for(holds)
+    texts = [str(hold) for hold in holds]
+    ends = itertools.accumulate(len(f"{text}; ") for text in texts)
+    room -= len(f"{command}; and {len(texts)} more are held; ")
+    fitting = sum(end <= room for end in ends)
+    more = len(texts) - fitting
+    parts = [*texts[:fitting], f"and {more} more are held" if more else "", command]
+    return [part for part in parts if part]
+
+
 # --- read back from a message --------------------------------------------------------------------------------------
 
 _AMOUNT: Final = rf"(?:{_NOTHING}|[0-9][0-9A-Za-z.+-]{{0,63}})"
@@ -111,21 +145,42 @@ _ANY_HELD: Final = re.sub(r"\?P<\w+>", "?:", _HELD)
 _HOLD: Final = re.compile(
     r"(?P<text>holding (?P<flavor>[a-z0-9.-]+) until (?P<until>[0-9-]{10}T[0-9:]{8}Z): "
     rf"(?P<held>{_ANY_HELD}(?: and {_ANY_HELD})*)"
-    r"(?: \(a fall of [0-9]+ %; kubectl annotate \S+ (?P<provider>[a-z0-9.-]+) "
-    rf"{re.escape(ACKNOWLEDGE)}=(?P<hash>[0-9a-f]{{{_HASH_DIGITS}}}) --overwrite publishes it now\))?)(?:; |\Z)",
+    rf"(?: \(a fall of [0-9]+ %; acknowledge=(?P<hash>[0-9a-f]{{{_HASH_DIGITS}}})\))?)(?:; |\Z)",
+    re.ASCII,
+)
+_COMMAND: Final = re.compile(
+    rf"(?:and [0-9]+ more are held; )?{re.escape(_ANNOTATE)} (?P<provider>[a-z0-9.-]+) "
+    rf"{re.escape(ACKNOWLEDGE)}=(?P<hashes>[0-9a-f,]+) --overwrite publishes (?:it|them) now(?:; |\Z)",
     re.ASCII,
 )
 
 
 def holds_in(message: str) -> tuple[Hold, ...]:
-    """The holds that a message begins with, as `Hold.__str__` wrote them. A text of another kind holds nothing."""
-    return tuple(_holds_in(message))
+    """The holds that a message begins with, as `texts_of` wrote them. A text of another kind holds nothing.
+
+    A large fall is taken up with the command that acknowledges it, which alone tells whose it is.
+    """
+    matches = list(_matches(message))
+    command = _COMMAND.match(message, matches[-1].end() if matches else 0)
+    provider, hashes = (command["provider"], hashes_in(command["hashes"])) if command else ("", frozenset[str]())
+    holds = _holds_of(matches)
+    return tuple(
+        hold if hold.hash is None else hold._replace(provider=provider)
+        for hold in holds
+        if hold.hash is None or hold.hash in hashes
+    )
 
 
-def _holds_in(message: str) -> Iterator[Hold]:
+def _matches(message: str) -> Iterator[re.Match[str]]:
     position = 0
-    seen: set[tuple[str, str]] = set()
     while match := _HOLD.match(message, position):
+        yield match
+        position = match.end()
+
+
+def _holds_of(matches: Iterable[re.Match[str]]) -> Iterator[Hold]:
+    seen: set[tuple[str, str]] = set()
+    for match in matches:
         try:
             hold = _hold_of(match)
         except ValueError:
@@ -134,7 +189,6 @@ def _holds_in(message: str) -> Iterator[Hold]:
         if hold is not None and str(hold) == match["text"] and not pairs & seen:
             yield hold
         seen |= pairs
-        position = match.end()
 
 
 def _hold_of(match: re.Match[str]) -> Hold | None:
@@ -153,11 +207,7 @@ def _hold_of(match: re.Match[str]) -> Hold | None:
         guard = Guard.RISE
     else:
         return None
+    until = parse_time(match["until"])
     return Hold(
-        match["flavor"],
-        guard,
-        parse_time(match["until"]),
-        **amounts,
-        provider=match["provider"] or "",
-        hash=match["hash"],
+        match["flavor"], guard, until, observed, published, amounts["then"], amounts["lately"], hash=match["hash"]
     )

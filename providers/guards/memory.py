@@ -11,7 +11,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.parameters import Guards
 from providers.guards.amounts import NO_AMOUNTS, Amounts, by_flavor
 from providers.guards.flavor_memory import FlavorDecision, FlavorMemory, Subject
-from providers.guards.holds import ACKNOWLEDGE, Hold
+from providers.guards.holds import ACKNOWLEDGE, Hold, hashes_in
 from providers.guards.windows import Clock
 
 
@@ -45,6 +45,15 @@ class GuardMemory:
         self._resumed = tuple(resumed)
         self._known = known
         self._flavors: dict[str, FlavorMemory] = {}
+        self._acknowledged: AbstractSet[str] = frozenset()
+
+    def acknowledge(self, text: str) -> None:
+        """Takes a value of the annotation that the next decision may not see any more, since another overwrites it.
+
+        Its hashes count, besides those of the annotation, until the hold that each stands for has ended. One that
+        stands for no hold at the next decision is forgotten then.
+        """
+        self._acknowledged |= hashes_in(text)
 
     def decide(  # noqa: PLR0913 - all that a decision depends on, each by its name
         self,
@@ -69,7 +78,7 @@ class GuardMemory:
         """
         present = by_flavor(observed)
         if published is None:
-            self._resumed, self._known = (), frozenset()
+            self._resumed, self._known, self._acknowledged = (), frozenset(), frozenset()
             self._flavors = {
                 name: FlavorMemory(NO_AMOUNTS, observed=present.get(name, NO_AMOUNTS)) for name in provider.flavor_names
             }
@@ -79,19 +88,23 @@ class GuardMemory:
         before = by_flavor(published)
         clock = Clock.of(now, monotonic)
         self._remember(guards, provider, before, present, clock)
+        meta = provider.metadata
+        acknowledged = self._acknowledged | hashes_in(meta.annotations.get(ACKNOWLEDGE, ""))
         decided: dict[str, FlavorDecision] = {}
         for name, memory in self._flavors.items():
-            meta = provider.metadata
-            subject = Subject(meta.name, meta.uid, name, meta.annotations.get(ACKNOWLEDGE))
+            subject = Subject(meta.name, meta.uid, name, acknowledged)
             decided[name] = memory.decide(
                 guards, subject, before.get(name, NO_AMOUNTS), present.get(name, NO_AMOUNTS), clock
             )
+        let_through = tuple(each.acknowledged for each in decided.values() if each.acknowledged is not None)
+        # What lets nothing through stands for no hold; the others are good until what they let through is published.
+        self._acknowledged &= {hold.hash for hold in let_through}
         changes = [moment.monotonic - monotonic for each in decided.values() for moment in each.changes]
         return Decision(
             _capacity((name, each.amounts) for name, each in decided.items()),
             tuple(hold for each in decided.values() for hold in each.holds),
             min(changes, default=None),
-            tuple(each.acknowledged for each in decided.values() if each.acknowledged is not None),
+            let_through,
         )
 
     def _remember(

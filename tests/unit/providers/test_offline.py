@@ -202,6 +202,15 @@ def test_nothing_that_was_given_is_changed() -> None:
     assert not asked.providers["p"].has_status
 
 
+def test_the_same_objects_give_the_same_status_at_another_time() -> None:
+    """Nobody knows when it will be written, so a plan that is printed twice has no difference."""
+    asked = objects([provider("p"), provider("q", COMPOSITE, parameters_name="none")])
+    later = NOON + datetime.timedelta(hours=9)
+    assert first_statuses(asked, NOON) == first_statuses(asked, later)
+    for given in first_statuses(asked, NOON).values():
+        assert [each.last_transition_time for each in given.status.conditions] == [None]
+
+
 # --- from what --------------------------------------------------------------------------------------------------------
 
 

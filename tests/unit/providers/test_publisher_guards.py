@@ -107,9 +107,7 @@ async def test_a_large_fall_waits_for_its_acknowledgement() -> None:
         falls(world)
         await asyncio.sleep(600)
         assert world.api.capacity("pool") == EIGHTY
-        message = world.api.condition("pool")["message"]
-        (command,) = [part for part in message.split() if part.startswith("kueue-dqo.dev/acknowledge=")]
-        world.annotate("pool", **{"kueue-dqo.dev/acknowledge": command.partition("=")[2]})
+        acknowledge(world, hashes_of(world))
         await asyncio.sleep(1)
         assert world.api.capacity("pool") == EIGHT
         await asyncio.sleep(7200)
@@ -117,6 +115,77 @@ async def test_a_large_fall_waits_for_its_acknowledgement() -> None:
     assert world.told.reasons == ["Synchronized", "CapacityHeld", "FallAcknowledged"]
     assert world.told.events[1].type == "Warning"
     assert len(world.api.patches) == 3
+
+
+def hashes_of(world: World) -> str:
+    """What the command of the message acknowledges."""
+    message = world.api.condition("pool")["message"]
+    (argument,) = [part for part in message.split() if part.startswith("kueue-dqo.dev/acknowledge=")]
+    return str(argument.partition("=")[2])
+
+
+def acknowledge(world: World, value: str) -> None:
+    world.annotate("pool", **{"kueue-dqo.dev/acknowledge": value})
+
+
+BOTH_LOW = {"h100": {"nvidia.com/gpu": "8"}, "a100": {"nvidia.com/gpu": "1"}}
+
+
+async def both_fall(world: World) -> None:
+    """Two flavors, each by more than half."""
+    world.api.put(RESOURCE_FLAVORS, "a100", spec={})
+    world.source.amounts = WITH_A100
+    world.provider("pool", "h100", "a100", parameters="p")
+    await asyncio.sleep(10)
+    world.source.amounts = BOTH_LOW
+    world.publisher.look()
+    await asyncio.sleep(10)
+    assert world.api.capacity("pool") == WITH_A100
+
+
+async def test_the_command_of_the_message_lets_all_falls_through() -> None:
+    world = world_with(**BREAKER)
+    async with world.running():
+        await both_fall(world)
+        hashes = hashes_of(world)
+        assert len(hashes.split(",")) == 2
+        acknowledge(world, hashes)
+        await asyncio.sleep(1)
+        assert world.api.capacity("pool") == BOTH_LOW
+    assert world.told.reasons[-2:] == ["FallAcknowledged", "FallAcknowledged"]
+
+
+async def test_acknowledgements_that_overwrite_each_other_at_once_all_count() -> None:
+    """There is one annotation; whoever acknowledges hash by hash loses none."""
+    world = world_with(**BREAKER)
+    async with world.running():
+        await both_fall(world)
+        for value in hashes_of(world).split(","):
+            acknowledge(world, value)
+        await asyncio.sleep(1)
+        assert world.api.capacity("pool") == BOTH_LOW
+
+
+async def test_the_command_stays_while_the_source_fails_and_over_a_restart() -> None:
+    """With the provider's name, which no hold has."""
+    world = world_with(**BREAKER)
+    async with world.running():
+        await asyncio.sleep(10)
+        falls(world)
+        await asyncio.sleep(10)
+        said = world.api.condition("pool")["message"]
+    assert said.endswith("--overwrite publishes it now; all well")
+    world.source.answers["pool"] = raising(SourceUnavailable("no"))
+    async with world.running():
+        await asyncio.sleep(10)
+        assert world.api.condition("pool")["message"] == f"{said.removesuffix('all well')}no"
+        acknowledge(world, hashes_of(world))
+        await asyncio.sleep(10)
+        assert world.api.capacity("pool") == EIGHTY
+        world.source.answers.clear()
+        world.publisher.look()
+        await asyncio.sleep(10)
+        assert world.api.capacity("pool") == EIGHT
 
 
 async def test_guards_that_are_turned_off_let_go_at_once() -> None:

@@ -154,8 +154,23 @@ def test_a_large_fall_waits_for_an_acknowledgement(adapter: Adapter, daemon: Dae
     assert "a100" in wait_published(adapter.plane, {H100: 40, A100: 16}, "holding a100 until")
 
 
+@pytest.mark.parametrize("separately", [False, True], ids=["by the command", "hash by hash"])
+def test_several_large_falls_are_acknowledged_together(adapter: Adapter, *, separately: bool) -> None:
+    """By what the message says, or in a hurry: there is one annotation, and no value of it is lost."""
+    adapter.begin(_amounts(80), guards={"maxFallPercent": 50, "breakerGrace": "1h"})
+    wait_published(adapter.plane, {H100: 80, A100: 16})
+    adapter.say(_amounts(0, 0))
+    said = wait_published(
+        adapter.plane, {H100: 80, A100: 16}, "holding h100 until", "holding a100 until", "publishes them now"
+    )
+    for value in _hash(said).split(",") if separately else [_hash(said)]:
+        _acknowledge(adapter, value)
+    assert "holding" not in wait_published(adapter.plane, {H100: 0, A100: 0})
+
+
 def _hash(said: str) -> str:
-    found = re.search(rf"kubectl annotate capacityproviders\.kueue\.x-k8s\.io {POOL} {ACKNOWLEDGE}=(\w+)", said)
+    """As the command has it."""
+    found = re.search(rf"kubectl annotate capacityproviders\.kueue\.x-k8s\.io {POOL} {ACKNOWLEDGE}=([\w,]+)", said)
     assert found, said
     return found[1]
 

@@ -19,9 +19,12 @@ def test_a_large_fall_waits_for_the_grace_time() -> None:
     assert decision.look_again == 600
     assert hold.guard is Guard.BREAKER
     assert str(hold) == (
-        "holding h100 until 2026-11-30T12:10:00Z: observed 8, published 80 nvidia.com/gpu (a fall of 90 %; kubectl "
-        f"annotate capacityproviders.kueue.x-k8s.io pool kueue-dqo.dev/acknowledge={hold.hash} --overwrite publishes "
-        "it now)"
+        "holding h100 until 2026-11-30T12:10:00Z: observed 8, published 80 nvidia.com/gpu (a fall of 90 %; "
+        f"acknowledge={hold.hash})"
+    )
+    assert pool.message == (
+        f"{hold}; kubectl annotate capacityproviders.kueue.x-k8s.io pool kueue-dqo.dev/acknowledge={hold.hash} "
+        "--overwrite publishes it now; h100: 10 nodes; headroom h100: 8 cpu"
     )
     assert pool.see(599.75, h100(8)).capacity == h100(80)
     assert pool.see(600, h100(8)) == (h100(8), (), None, ())
@@ -180,7 +183,25 @@ def test_an_acknowledgement_is_good_once_even_within_a_second() -> None:
     pool.acknowledged = only(pool.see(0.125, h100(0))).hash
     assert pool.see(0.25, h100(0)).capacity == h100(0)
     assert pool.see(0.5, h100(80)).capacity == h100(80)
-    assert pool.see(0.75, h100(0)).capacity == h100(80)
+    decision = pool.see(0.75, h100(0))
+    assert decision.capacity == h100(80)
+    assert (seconds_of(only(decision)), decision.look_again) == (602, 601.25), "it ends when it says"
+
+
+@pytest.mark.parametrize(("set_by", "again"), [(1, 0.75), (-1, 0.75), (-60, 60.5)])
+def test_setting_the_wall_clock_makes_no_acknowledgement_good_twice(set_by: int, again: float) -> None:
+    """Not where it is set back to the second in which the breaker opened before; nor does it change how long it is."""
+    pool = Guarded(BREAKER, h100(80))
+    pool.acknowledged = only(pool.see(0.125, h100(0))).hash
+    assert pool.see(0.25, h100(0)).capacity == h100(0)
+    assert pool.see(0.5, h100(80)).capacity == h100(80)
+    steady = Guarded(BREAKER, h100(80))
+    for seconds, gpus in ((0.125, 0), (0.5, 80)):
+        steady.see(seconds, h100(gpus))
+    pool.wall_is_off_by = set_by
+    decision = pool.see(again, h100(0))
+    assert decision.capacity == h100(80)
+    assert decision.look_again == steady.see(again, h100(0)).look_again
 
 
 def test_another_amount_asks_for_another_acknowledgement() -> None:
@@ -208,6 +229,73 @@ def test_one_acknowledgement_lets_one_flavor_through() -> None:
     gone = capacity({"h100": {GPU: 0}, "a100": {GPU: 0}})
     pool.acknowledged = pool.see(0, gone).holds[1].hash
     assert pool.see(1, gone).capacity == capacity({"h100": {GPU: 80}, "a100": {GPU: 0}})
+
+
+BOTH = capacity({"h100": {GPU: 80}, "a100": {GPU: 8}})
+BOTH_GONE = capacity({"h100": {GPU: 0}, "a100": {GPU: 0}})
+
+
+def test_the_message_has_one_command_for_all_that_fell() -> None:
+    """There is one annotation, so a command for each would overwrite what the one before it said."""
+    pool = Guarded(BREAKER, BOTH)
+    one, two = pool.see(0, BOTH_GONE).holds
+    assert pool.message.startswith(
+        f"{one}; {two}; kubectl annotate capacityproviders.kueue.x-k8s.io pool "
+        f"kueue-dqo.dev/acknowledge={one.hash},{two.hash} --overwrite publishes them now; h100: 10 nodes"
+    )
+
+
+@pytest.mark.parametrize("between", [",", ", ", " , ", " ", ",\n"])
+def test_an_annotation_acknowledges_several_falls(between: str) -> None:
+    pool = Guarded(BREAKER, BOTH)
+    holds = pool.see(0, BOTH_GONE).holds
+    pool.acknowledged = f" {between.join(str(hold.hash) for hold in holds)}{between}"
+    assert pool.see(1, BOTH_GONE) == (BOTH_GONE, (), None, holds)
+
+
+def test_a_list_that_has_something_else_too_is_good_for_what_is_right() -> None:
+    pool = Guarded(BREAKER, BOTH)
+    one, two = pool.see(0, BOTH_GONE).holds
+    pool.acknowledged = f"0123456789,,{one.hash},{two.hash}0"
+    assert pool.see(1, BOTH_GONE).holds == (two,)
+
+
+def test_annotations_that_overwrite_each_other_before_a_decision_count_all() -> None:
+    pool = Guarded(BREAKER, BOTH)
+    holds = pool.see(0, BOTH_GONE).holds
+    for hold in holds:
+        pool.acknowledged = hold.hash
+        pool.memory.acknowledge(str(hold.hash))
+    for lands in (False, False, True):
+        assert pool.see(1, BOTH_GONE, lands=lands) == (BOTH_GONE, (), None, holds), "good until they are published"
+    assert pool.see(2, BOTH_GONE) == (BOTH_GONE, (), None, ())
+
+
+def test_acknowledgements_that_are_seen_one_by_one_count_one_by_one() -> None:
+    pool = Guarded(BREAKER, BOTH)
+    one, two = pool.see(0, BOTH_GONE).holds
+    pool.memory.acknowledge(str(one.hash))
+    assert pool.see(1, BOTH_GONE).holds == (two,)
+    pool.memory.acknowledge(str(two.hash))
+    assert pool.see(2, BOTH_GONE).capacity == BOTH_GONE
+
+
+def test_what_was_seen_of_a_fall_is_forgotten_with_it() -> None:
+    """Here of one that nobody could know of before it began: it is none of those that were held at the decision."""
+    probe = Guarded(BREAKER, h100(80))
+    later = only(probe.see(10, h100(0))).hash
+    pool = Guarded(BREAKER, h100(80))
+    pool.memory.acknowledge(str(later))
+    pool.see(5, h100(80))
+    assert only(pool.see(10, h100(0))).hash == later
+    assert pool.see(11, h100(0)).capacity == h100(80)
+
+
+def test_a_provider_that_has_published_nothing_yet_has_nothing_acknowledged() -> None:
+    pool = Guarded(BREAKER, None)
+    pool.memory.acknowledge(str(only(Guarded(BREAKER, h100(80)).see(10, h100(0))).hash))
+    pool.see(5, h100(80))
+    assert pool.see(10, h100(0)).capacity == h100(80)
 
 
 def test_after_an_acknowledgement_falls_are_measured_by_the_new_amount() -> None:

@@ -105,6 +105,23 @@ def test_a_breaker_stays_open_over_a_restart_and_its_acknowledgement_good() -> N
     assert pool.see(71, h100(0, cpu=9)).capacity == h100(0, cpu=10)
 
 
+def test_an_acknowledgement_that_was_overwritten_is_good_for_a_hold_from_before_a_restart() -> None:
+    pool = Guarded(BREAKER, h100(80))
+    hold = only(pool.see(0, h100(0)))
+    pool = pool.restart()
+    pool.memory.acknowledge(str(hold.hash))
+    pool.acknowledged = "0123456789"
+    assert pool.see(10, h100(0)).acknowledged == (hold,)
+
+
+def test_a_restart_measures_by_what_is_published_when_it_begins() -> None:
+    """What was published before is nowhere, unless a hold's text tells it."""
+    pool = Guarded(BREAKER, h100(80))
+    pool.see(0, h100(48))
+    assert pool.restart().see(10, h100(24)).capacity == h100(24)
+    assert only(pool.see(10, h100(24))).guard is Guard.BREAKER
+
+
 def test_a_breaker_remembers_over_a_restart_what_falls_are_measured_by() -> None:
     pool = Guarded(BREAKER, h100(80))
     for step in range(1, 7):

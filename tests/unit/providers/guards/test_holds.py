@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kueue_dqo.api.quantity import Quantity
-from providers.guards import Guard, Hold, holds_in
+from providers.guards import Guard, Hold, holds_in, texts_of
 from providers.pipeline import message_of_status
-from tests.unit.providers.guards.guarded import GPU, NOON, Guarded, guards, h100, only
+from tests.unit.providers.guards.guarded import GPU, NOON, Guarded, capacity, guards, h100
 
 FALL = "holding h100 until 2026-11-30T12:00:00Z: observed 0, published 80 nvidia.com/gpu"
 RISE = (
@@ -20,8 +20,10 @@ STEPS = "holding h100 until 2026-11-30T12:00:00Z: observed 0, published 72, then
 
 
 def breaker_text() -> str:
+    """One hold, and the command behind it."""
     pool = Guarded(guards(percent=50, grace=600), h100(80))
-    return str(only(pool.see(0, h100(0))))
+    pool.see(0, h100(0))
+    return "; ".join(pool.message.split("; ")[:3])
 
 
 def test_a_hold_is_read_back_from_the_beginning_of_a_message() -> None:
@@ -33,12 +35,37 @@ def test_a_hold_is_read_back_from_the_beginning_of_a_message() -> None:
 @pytest.mark.parametrize("text", [FALL, RISE, STEPS, breaker_text()])
 @pytest.mark.parametrize("rest", ["", "; h100: 10 nodes", "; "])
 def test_what_is_read_back_is_what_was_written(text: str, rest: str) -> None:
-    assert str(only_one(holds_in(text + rest))) == text
+    assert written(holds_in(text + rest)) == text
 
 
 def test_several_holds_are_read_back_in_their_order() -> None:
     texts = [FALL, STEPS.replace("h100", "h200"), breaker_text().replace("holding h100", "holding b200")]
-    assert [str(hold) for hold in holds_in("; ".join([*texts, "h100: 10 nodes"]))] == texts
+    assert written(holds_in("; ".join([*texts, "h100: 10 nodes"]))) == "; ".join(texts)
+
+
+def test_the_command_stands_behind_all_holds_and_is_read_back_from_there() -> None:
+    """Whose holds they are is told once."""
+    (breaker,) = holds_in(breaker_text())
+    holds = (breaker, only_one(holds_in(RISE)), breaker._replace(flavor="b200", hash="0123456789"))
+    message = message_of_status(holds, "summary", ())
+    assert message.split("; kubectl annotate ")[0].endswith("acknowledge=0123456789)")
+    assert breaker.provider == "pool"
+    assert holds_in(message) == holds
+
+
+@pytest.mark.parametrize(
+    ("text", "by"),
+    [
+        (" --overwrite", ""),
+        ("pool", ""),
+        ("dev/acknowledge=", "dev/acknowledge=0123456789"),
+        ("kubectl annotate", "h100: 10 nodes; kubectl annotate"),
+    ],
+)
+def test_a_large_fall_without_its_command_is_not_taken_up(text: str, by: str) -> None:
+    assert text in breaker_text()
+    message = f"{FALL.replace('h100', 'h200')}; {breaker_text().replace(text, by)}"
+    assert [hold.guard for hold in holds_in(message)] == [Guard.FALL]
 
 
 def test_a_direction_is_read_back() -> None:
@@ -108,6 +135,28 @@ def test_an_edited_text_holds_what_it_says_or_nothing(text: str, edit: tuple[int
     assert all(f"{edited};".startswith(f"{hold};") for hold in holds_in(edited))
 
 
+def test_a_capacity_of_many_flavors_that_fall_at_once_is_acknowledged_by_one_command() -> None:
+    """Also where their texts are longer than a message may be."""
+    flavors = tuple(f"flavor-{number:02}" for number in range(64))
+    resources = [f"example.com/a-resource-with-a-rather-long-name-{number:02}" for number in range(16)]
+    pool = Guarded(
+        guards(percent=50, grace=600),
+        capacity({name: dict.fromkeys(resources, 80) for name in flavors}),
+        flavors=flavors,
+    )
+    gone = capacity({name: dict.fromkeys(resources, 0) for name in flavors})
+    holds = pool.see(0, gone).holds
+    assert len(holds) == 64
+    assert len(pool.message) <= 32_768
+    assert pool.message.endswith("--overwrite publishes them now; h100: 10 nodes; headroom h100: 8 cpu")
+    read = holds_in(pool.message)
+    assert 10 < len(read) < 64
+    assert read == holds[: len(read)]
+    assert f"; and {64 - len(read)} more are held; kubectl annotate" in pool.message
+    pool.acknowledged = pool.message.partition("kueue-dqo.dev/acknowledge=")[2].split(" ")[0]
+    assert pool.see(1, gone).capacity == gone
+
+
 @pytest.mark.parametrize(("year", "gpus"), [("1000", 0), ("1969", 0), ("9999", 80)])
 def test_a_time_far_away_breaks_nothing(year: str, gpus: int) -> None:
     pool = Guarded(guards(fall=60), h100(80))
@@ -130,10 +179,33 @@ def test_a_message_that_is_too_long_is_cut_and_keeps_its_first_holds() -> None:
     hold = only_one(holds_in(FALL))
     holds = [hold._replace(flavor=f"flavor-{number}") for number in range(1000)]
     message = message_of_status(holds, "summary", ())
-    assert len(message) == 32_768
+    assert 30_000 < len(message) <= 32_768
+    assert message.endswith(" more are held; summary")
     read = holds_in(message)
     assert len(read) > 300
     assert list(read) == holds[: len(read)]
+
+
+@pytest.mark.parametrize("length", range(10, 90, 10))
+def test_holds_leave_room_for_what_a_source_says(length: int) -> None:
+    """It may be why it fails. Only its end is cut."""
+    holds = [only_one(holds_in(FALL))._replace(flavor=f"{'f' * length}-{number}") for number in range(1000)]
+    message = message_of_status(holds, "x" * 40_000, ())
+    assert len(message) == 32_768
+    assert f" more are held; {'x' * 1900}" in message
+
+
+@pytest.mark.parametrize("room", range(180, 600, 7))
+def test_holds_with_their_command_keep_to_their_room(room: int) -> None:
+    (breaker,) = holds_in(breaker_text())
+    holds = [only_one(holds_in(FALL)), breaker, breaker._replace(flavor="b200"), only_one(holds_in(RISE))]
+    texts = texts_of(holds, room=room)
+    assert sum(len(f"{text}; ") for text in texts) <= room
+    assert texts[-1].startswith("kubectl annotate")
+
+
+def written(holds: tuple[Hold, ...]) -> str:
+    return "; ".join(texts_of(holds, room=10_000))
 
 
 def only_one(holds: tuple[Hold, ...]) -> Hold:
