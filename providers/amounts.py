@@ -6,10 +6,27 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kueue_dqo.api import dqo
+from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import CPU, FlavorResource
 
 _OF_MACHINES: Final = (CPU, "memory")
+
+
+FLAVOR_WITHOUT_AMOUNTS: Final = "FlavorWithoutAmounts"
+"""The reason of the Event about a flavor that is orchestrated and that nobody reports anything of."""
+_LONGEST_AMOUNT: Final = 40
+
+
+def brief(quantity: Quantity) -> str:
+    """The amount in a message: that of an absurd one has hundreds of digits."""
+    text = str(quantity)
+    return text if len(text) <= _LONGEST_AMOUNT else f"{text[:_LONGEST_AMOUNT]}… ({len(text)} characters)"
+
+
+def that_is_selected(selection: ResourceSelection) -> str:
+    """What to add to `nothing`, where there may be resources that are not reported."""
+    return " that spec.resources lets through" if selection.include or selection.exclude else ""
 
 
 def capacity_of(flavors: Iterable[str], amounts: Mapping[FlavorResource, Quantity]) -> dqo.Capacity:

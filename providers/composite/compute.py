@@ -16,8 +16,9 @@ from kueue_dqo.api.parameters import (
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity, common_format
 from kueue_dqo.api.readiness import why_not_ready
 from kueue_dqo.api.resources import FlavorResource
+from kueue_dqo.api.wording import some
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice, Observation, Request, SourceUnavailable
-from providers.amounts import capacity_of, summary_of
+from providers.amounts import FLAVOR_WITHOUT_AMOUNTS, brief, capacity_of, summary_of, that_is_selected
 from providers.composite.rings import ring_of
 from providers.slips import parameters_name
 
@@ -67,20 +68,38 @@ def observe(request: Request[CompositeParametersSpec]) -> Observation:
     amounts = {pair: _combined(spec.combine, pair, found) for pair, found in reported.items()}
     capacity = capacity_of(flavors, amounts)
     summary = f"{spec.combine} of {_listed(member.metadata.name for member in usable)}; {summary_of(flavors, capacity)}"
-    if not unready:
-        return Observation(capacity, summary)
-    skipped = ", ".join(f"{each.name} ({each.reason})" for each in unready)
-    return Observation(
-        capacity,
-        f"{summary}; skipped: {skipped}",
-        notices=(
-            Notice(
-                MEMBERS_SKIPPED,
-                f"{spec.combine} without {skipped}, whose capacity may not be used now: see "
-                + ("that member's condition" if len(unready) == 1 else "the conditions of these members"),
-            ),
-        ),
-    )
+    if unready:
+        summary = f"{summary}; skipped: {_skipped(unready)}"
+    return Observation(capacity, summary, notices=tuple(_notices(request, capacity, usable, unready)))
+
+
+def _notices(
+    request: Request[CompositeParametersSpec],
+    capacity: dqo.Capacity,
+    usable: Sequence[dqo.CapacityProvider],
+    unready: Sequence[_Unready],
+) -> Iterator[Notice]:
+    spec = request.parameters
+    if unready:
+        yield Notice(
+            MEMBERS_SKIPPED,
+            f"{spec.combine} without {_skipped(unready)}, whose capacity may not be used now: see "
+            + ("that member's condition" if len(unready) == 1 else "the conditions of these members"),
+        )
+    reported = {flavor.name for flavor in capacity.flavors}
+    bare = [name for name in request.provider.flavor_names if name not in reported]
+    if bare:
+        verb = "reports" if len(usable) == 1 else "report"
+        yield Notice(
+            FLAVOR_WITHOUT_AMOUNTS,
+            f"{_listed(member.metadata.name for member in usable)} {verb} nothing of {some(bare)}"
+            f"{that_is_selected(spec.resources)}, so its quotas become 0: let a member orchestrate and report it, "
+            "zeros if they are meant, or take it out of spec.orchestratedFlavors",
+        )
+
+
+def _skipped(unready: Iterable[_Unready]) -> str:
+    return ", ".join(f"{each.name} ({each.reason})" for each in unready)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -157,7 +176,7 @@ def _reported(
 
 def _refuse_negative(reported: dict[FlavorResource, list[_Reported]]) -> None:
     negative = [
-        f"CapacityProvider {each.member} reports a negative capacity of {each.quantity} for {pair}: "
+        f"CapacityProvider {each.member} reports a negative capacity of {brief(each.quantity)} for {pair}: "
         "its controller has to report 0 or more"
         for pair, found in sorted(reported.items())
         for each in found
@@ -181,7 +200,8 @@ def _combined(combine: Combine, pair: FlavorResource, reported: Sequence[_Report
             )
             if total.nanos > LARGEST_UNITS * NANOS:
                 raise InvalidCapacity(
-                    f"{', '.join(each.member for each in reported)} have {total} of {pair} together, more than the "
-                    f"largest quantity that Kueue holds ({LARGEST_UNITS}): combine by Max, or lower what they report"
+                    f"{', '.join(each.member for each in reported)} have {brief(total)} of {pair} together, more than "
+                    f"the largest quantity that Kueue holds ({LARGEST_UNITS}): combine by Max, or lower what they "
+                    "report"
                 )
             return total

@@ -12,7 +12,7 @@ from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice, Observation, Request
-from providers.amounts import capacity_of, summary_of
+from providers.amounts import FLAVOR_WITHOUT_AMOUNTS, capacity_of, summary_of, that_is_selected
 from providers.manual.recurrence import Standing
 from providers.manual.schedule import ScheduleError, schedule_of
 from providers.slips import not_orchestrated, parameters_name
@@ -21,8 +21,6 @@ LONGEST_SLEEP: Final = 24 * 3600.0
 """Seconds. A boundary may be years away, which is more than timers take; to look again once a day costs nothing."""
 SHORTEST_SLEEP: Final = 0.001
 """Seconds. Whoever looks again must find that time has passed."""
-FLAVOR_WITHOUT_AMOUNTS: Final = "FlavorWithoutAmounts"
-"""The reason of the Event about a flavor that is orchestrated and has nothing in the baseline."""
 
 
 class _Held(NamedTuple):
@@ -136,11 +134,16 @@ def _look_again(held: list[_Held], now: datetime.datetime) -> float | None:
 
 def _notices(request: Request[ManualCapacitySpec]) -> Iterator[Notice]:
     """By the baseline alone: what is told must not come and go with overrides."""
-    listed = {flavor.name for flavor in request.parameters.baseline.flavors if flavor.resources}
+    selection = request.parameters.resources
+    listed = {
+        flavor.name
+        for flavor in request.parameters.baseline.flavors
+        if any(selection.selects(resource) for resource in flavor.resources)
+    }
     bare = [name for name in request.provider.flavor_names if name not in listed]
     if bare:
         yield Notice(
             FLAVOR_WITHOUT_AMOUNTS,
-            f"spec.baseline has nothing for {some(bare)}, so nobody reports it and its quotas become 0: add amounts "
-            "there, zeros if they are meant, or take it out of spec.orchestratedFlavors",
+            f"spec.baseline has nothing for {some(bare)}{that_is_selected(selection)}, so nobody reports it and its "
+            "quotas become 0: add amounts there, zeros if they are meant, or take it out of spec.orchestratedFlavors",
         )

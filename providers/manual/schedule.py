@@ -10,7 +10,8 @@ from typing import Final
 
 from kueue_dqo.api.meta import parse_time
 from kueue_dqo.api.parameters import ManualOverride
-from providers.manual.recurrence import LAST_YEAR, Occurrence, Recurrence, recurrence_of
+from providers.manual.expansion import LAST_YEAR
+from providers.manual.recurrence import Occurrence, Recurrence, recurrence_of
 from providers.manual.rules import RuleError, parse_rule
 
 FIRST_YEAR: Final = 1970

@@ -58,7 +58,7 @@ def take_inventory(
         pods: what pods hold, by the name of the node; read only where the parameters say so (`needs_pods`).
 
     Raises:
-        InvalidCapacity: a negative allocatable.
+        InvalidCapacity: a negative allocatable, one of what is no name of a resource, or more than Kueue holds.
         Misconfigured: an orchestrated flavor has no object; parameters name a flavor that is not orchestrated; a flavor
             is claimed twice or has an unknown toleration operator; two claimed flavors match a node. Of several causes
             the first in the order of the API is raised, and its message lists all.

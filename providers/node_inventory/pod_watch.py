@@ -11,7 +11,7 @@ from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.resources import PODS
 from providers.node_inventory.decoding import decode_pod
 from providers.node_inventory.pods import NodePods, PodIndex, PodUse
-from providers.node_inventory.reading import Reading, follow
+from providers.reading import Reading, follow
 
 _THAT_HOLD_SOMETHING: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _WAY_OUT: Final = (

@@ -33,7 +33,7 @@ from providers.node_inventory.decoding import NodeDecoder
 from providers.node_inventory.metrics import NodeMetrics
 from providers.node_inventory.pod_watch import PodWatch
 from providers.node_inventory.pods import PodUse
-from providers.node_inventory.reading import Reading, follow
+from providers.reading import Reading, follow
 
 T = TypeVar("T")
 _WAY_OUT: Final = "see the log of the daemon, and the ClusterRole of its ServiceAccount"

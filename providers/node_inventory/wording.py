@@ -28,7 +28,9 @@ def summary_of(counts: Mapping[str, FlavorCount]) -> str:
 
 def _told_of(count: FlavorCount) -> str:
     """`3 nodes, 28 nvidia.com/gpu (including 4 nvidia.com/gpu still allocated on cordoned nodes)`."""
-    told = ", ".join([counted(count.nodes, "node"), *shown(count.total.quantities())])
+    amounts = count.total.quantities()
+    nothing = ["nothing that is reported"] if count.nodes and not amounts else []
+    told = ", ".join([counted(count.nodes, "node"), *shown(amounts), *nothing])
     made_of = []
     on_cordoned = shown(count.on_cordoned.quantities())
     if on_cordoned:

@@ -18,8 +18,8 @@ from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.api.scheme import KNOWN_KINDS
 from kueue_dqo.cli.main import run
 from providers import news
+from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
 from providers.composite.compute import MEMBERS_SKIPPED
-from providers.manual.compute import FLAVOR_WITHOUT_AMOUNTS
 from providers.metrics import ProviderMetrics, RecordCollector
 from providers.node_inventory.exclusion import Exclusion
 from providers.node_inventory.metrics import NodeMetrics

@@ -187,6 +187,19 @@ async def test_a_lease_that_is_not_labelled_so_is_never_taken() -> None:
         assert len(living.leases.times("a")) == 1
 
 
+@pytest.mark.parametrize("name", ["kueue-dqo-orchestrator", "kueue-dqo-manual", "kueue-dqo-rack-power"])
+async def test_a_provider_named_like_a_daemon_has_no_sign_of_life(name: str) -> None:
+    """The Lease of that name is the one by which the daemon's replicas elect their leader, also before it first ran."""
+    living = Living(name, "a")
+    async with living.running():
+        await asyncio.sleep(3600)
+    assert list(living.leases.objects) == ["a"]
+    (event,) = living.told.events
+    assert (event.name, event.type, event.reason) == (name, "Warning", "LeaseOfAnother")
+    assert "begin with kueue-dqo- are those by which daemons elect their leaders" in event.message
+    assert event.message.endswith("; rename the provider")
+
+
 async def test_the_lease_of_another_replica_is_taken_over() -> None:
     """It leads no more. Whatever else is in the Lease stays."""
     living = Living("a")

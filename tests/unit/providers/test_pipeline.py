@@ -76,6 +76,23 @@ def test_a_flavor_that_is_not_orchestrated_is_left_out_and_said_to_be() -> None:
     assert found.notes == ("left out x: not in spec.orchestratedFlavors",)
 
 
+def test_a_flavor_of_which_nothing_is_selected_is_said_to_be() -> None:
+    """Its quotas become 0; where the source itself has nothing of it, that is for the source to say."""
+    found = settled(flavor("h100", {"cpu": 1}), flavor("a100", {}), flavor("x", {"cpu": 1}), include=(GPU,))
+    assert found.notes == (
+        "h100: nothing of what is observed is reported (resources.include, resources.exclude)",
+        "left out x: not in spec.orchestratedFlavors",
+    )
+    assert settled(flavor("h100", {"cpu": 1, GPU: 0}), include=(GPU,)).notes == ()
+
+
+def test_an_absurd_amount_is_shortened() -> None:
+    """It has hundreds of digits where it is written without an exponent."""
+    amount = dqo.FlavorCapacity("h100", {GPU: Quantity(10**259)})
+    with pytest.raises(InvalidCapacity, match=r"the source reports 10{39}… \(234 characters\) nvidia"):
+        settled(amount)
+
+
 # --- limits --------------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, cast
 
 import pytest
@@ -14,7 +16,7 @@ from kueue_dqo.api.parameters import CommonParameters
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Observation, Request, SourceUnavailable
 from kueue_dqo.provider import WithoutParameters as Without
 from kueue_dqo.runtime.errors import ApiError, Forbidden, Invalid, ServerFailed, Unreachable
-from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, RESOURCE_FLAVORS
+from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, RESOURCE_FLAVORS, Resource
 from tests.unit.providers.publishing import INTERVAL, LIMIT, PARAMETERS, World, capacity_of, hanging, raising
 
 pytestmark = pytest.mark.looptime
@@ -527,3 +529,86 @@ async def test_a_rival_is_answered_more_and_more_slowly() -> None:
         world.api.put(CAPACITY_PROVIDERS, "pool", status={})
         await asyncio.sleep(SOON)
         assert world.api.capacity("pool") == EIGHTY
+
+
+# --- what is not seen any more ---------------------------------------------------------------------------------------
+
+
+class _Permissions:
+    """Which resources the daemon may not read at present, by their collections' paths."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.refused: set[str] = set()
+        self._watches: dict[str, asyncio.Event] = {}
+        lines, pages = world.api.lines, world.api.pages
+
+        async def watched(path: str, **more: Any) -> AsyncGenerator[bytes, None]:
+            self._check(path)
+            ends = asyncio.create_task(self._watches.setdefault(path, asyncio.Event()).wait())
+            async with contextlib.aclosing(lines(path, **more)) as news:
+                while True:
+                    line = asyncio.ensure_future(anext(news))
+                    try:
+                        await asyncio.wait({line, ends}, return_when=asyncio.FIRST_COMPLETED)
+                        if not line.done():
+                            raise Unreachable("broke off", method="GET", path=path, may_have_landed=False)
+                        yield line.result()
+                    finally:
+                        line.cancel()
+                        await asyncio.wait({line})
+
+        async def listed(path: str, **more: Any) -> AsyncIterator[bytes]:
+            self._check(path)
+            async for page in pages(path, **more):
+                yield page
+
+        monkeypatch.setattr(world.api, "lines", watched)
+        monkeypatch.setattr(world.api, "pages", listed)
+
+    def refuse(self, resource: Resource) -> None:
+        """Its watch ends as well."""
+        self.refused.add(resource.path())
+        self._watches.pop(resource.path()).set()
+
+    def _check(self, path: str) -> None:
+        if path in self.refused:
+            raise Forbidden(message="may not", method="GET", path=path, code=403)
+
+
+@pytest.mark.parametrize("resource", [PARAMETERS, RESOURCE_FLAVORS, CAPACITY_PROVIDERS], ids=lambda each: each.plural)
+async def test_what_a_question_is_made_of_is_trusted_for_a_minute_of_blindness(
+    resource: Resource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the condition says so, at once; the capacity stays. And at once when it is seen again."""
+    world = World()
+    permissions = _Permissions(world, monkeypatch)
+    world.parameters("p")
+    world.provider(parameters="p")
+    async with world.running():
+        await asyncio.sleep(SOON)
+        permissions.refuse(resource)
+        await asyncio.sleep(55)
+        assert said(world)[0] == "Synchronized"
+        await asyncio.sleep(5)
+        reason, message = said(world)
+        assert reason == "SourceUnavailable"
+        assert message.startswith(f"{resource.plural} could not be read: no permission to watch {resource.full_name}: ")
+        assert "ClusterRole" in message
+        assert world.api.capacity("pool") == EIGHTY
+        await asyncio.sleep(3600)
+        assert len(world.api.patches) == 2
+        permissions.refused.clear()
+        await asyncio.sleep(61)  # the longest time between two tries of a watch, which is not the source's
+        assert said(world) == ("Synchronized", "all well")
+
+
+async def test_parameters_that_nobody_names_need_not_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    permissions = _Permissions(world, monkeypatch)
+    world.provider()
+    async with world.running():
+        await asyncio.sleep(SOON)
+        permissions.refuse(PARAMETERS)
+        await asyncio.sleep(3600)
+        assert said(world)[0] == "Synchronized"
+        assert len(world.api.patches) == 1

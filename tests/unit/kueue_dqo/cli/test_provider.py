@@ -6,17 +6,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import pytest
+from structlog.testing import capture_logs
 
+from kueue_dqo.api.parameters import CommonParameters
 from kueue_dqo.cli.main import run
 from kueue_dqo.cli.orchestrator import orchestrator
 from kueue_dqo.cli.provider import provider
-from kueue_dqo.provider import CapacityController
+from kueue_dqo.provider import CapacityController, Environment, Observation, Request, Source
+from kueue_dqo.runtime.errors import ConfigurationError
 from kueue_dqo.runtime.process import CannotListen
-from providers.daemon import Options
+from providers.daemon import Options, opened, run_source
 
 OURS = ["composite", "manual", "node-inventory"]
 
@@ -112,6 +115,8 @@ def test_options_reach_the_daemon(runs: list[tuple[Options, CapacityController[A
         (["--concurrency", "0"], "not in the range"),
         (["--retry-period", "10"], "each longer than the one before"),
         (["--renew-deadline", "14.5"], "too close to --lease-duration"),
+        (["--lease-name", "My_Lease"], "'My_Lease' is no object name"),
+        (["--namespace", "kueue.system"], "'kueue.system' is no DNS label"),
     ],
     ids=str,
 )
@@ -132,9 +137,10 @@ def test_options_that_make_no_sense_are_refused(
         ("import a_package_that_is_not_there", "ModuleNotFoundError: No module named 'a_package_that_is_not_there'"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("", "AttributeError"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
         ("CONTROLLER = 1", "is a int, not a kueue_dqo.provider.CapacityController"),
     ],
-    ids=["missing import", "exception", "no such name", "another type"],
+    ids=["missing import", "exception", "no such name", "end of the process", "another type"],
 )
 def test_a_source_that_cannot_be_loaded_is_named_with_its_distribution(
     site: Path, code: str, says: str, capsys: pytest.CaptureFixture[str]
@@ -154,6 +160,62 @@ def test_a_name_that_two_distributions_give_is_run_by_none(site: Path, capsys: p
     assert "by the distribution licence-watch and by the distribution other-watch" in output(capsys)
     assert run(["provider", "--help"]) == 0
     assert "licences From the distribution licence-watch and the distribution other-watch." in output(capsys)
+
+
+def test_a_name_that_no_lease_can_have_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything of the package is imported."""
+    install(site, "licence-watch", "raise SystemExit('imported')", name="Licence_Watch")
+    assert run(["provider", "Licence_Watch"]) == 1
+    text = output(capsys)
+    assert "'Licence_Watch' of the distribution licence-watch cannot be run" in text
+    assert "no DNS label" in text
+
+
+class _Blind:
+    """A source without `observe`."""
+
+    async def run(self) -> None:
+        return
+
+    def forget(self, provider: str) -> None:
+        del provider
+
+
+def _unopened(environment: Environment) -> Source[Any]:
+    raise KeyError("licence server", environment)
+
+
+@pytest.mark.parametrize(
+    ("open_", "says"),
+    [
+        (_unopened, "the source of licences cannot be opened: KeyError: ('licence server', None)"),
+        (lambda _: None, "returned a NoneType, not a kueue_dqo.provider.Source: it has no observe, no run, no forget"),
+        (lambda _: _Blind(), "returned a _Blind, not a kueue_dqo.provider.Source: it has no observe"),
+    ],
+    ids=["raises", "nothing", "no observe"],
+)
+def test_what_opens_no_source_is_named(open_: Any, says: str) -> None:
+    controller: CapacityController[Any] = CapacityController(name="example.com/test", open=open_)
+    with capture_logs() as logs, pytest.raises(ConfigurationError) as refused:
+        opened("licences", controller, cast("Environment", None))
+    assert says in str(refused.value)
+    assert [(line["event"], line["source"]) for line in logs] == (
+        [("source cannot be opened", "licences")] if open_ is _unopened else []
+    )
+
+
+async def test_a_source_that_fails_in_run_is_named_with_its_traceback() -> None:
+    class Failing(Source[CommonParameters]):
+        async def observe(self, request: Request[CommonParameters]) -> Observation:
+            raise NotImplementedError
+
+        async def run(self) -> None:
+            raise OSError("the watch is broken")
+
+    with capture_logs() as logs, pytest.raises(OSError, match="the watch is broken"):
+        await run_source("licences", Failing())
+    (line,) = logs
+    assert (line["event"], line["exc_info"]) == ("the source of licences failed in run", True)
 
 
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

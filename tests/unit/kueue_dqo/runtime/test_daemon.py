@@ -9,17 +9,18 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from kueue_dqo.runtime.daemon import run_until_signalled
+from kueue_dqo.runtime.daemon import Deadline, run_process, run_until_signalled
 
 _PROGRAM = """
-import asyncio, sys, time
-from kueue_dqo.runtime.daemon import run_until_signalled
+import asyncio, sys, threading, time
+from kueue_dqo.runtime.daemon import run_process
 from kueue_dqo.runtime.logs import configure_logs
 
 def say(text):
@@ -28,7 +29,7 @@ def say(text):
 {main}
 
 configure_logs(level="info", form="json")
-code = asyncio.run(run_until_signalled(main, grace={grace}))
+code = run_process(main, grace={grace})
 say("returned")
 sys.exit(code)
 """
@@ -68,6 +69,43 @@ async def main():
     finally:
         raise RuntimeError("cannot drain")
 """
+
+
+_LEAVES_A_THREAD_OF_THE_LOOP = """
+async def main():
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)
+    say("running")
+    await asyncio.Event().wait()
+"""
+_LEAVES_A_THREAD = """
+async def main():
+    threading.Thread(target=time.sleep, args=(600,), name="of a library").start()
+    say("running")
+    await asyncio.Event().wait()
+"""
+_LEAVES_A_TASK = """
+async def deaf():
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            say("cancelled")
+
+async def main():
+    global task
+    task = asyncio.create_task(deaf(), name="deaf")
+    await asyncio.sleep(0)
+    say("running")
+    await asyncio.Event().wait()
+"""
+
+
+@pytest.fixture
+def deadline() -> Iterator[Deadline]:
+    """One that ends nothing: it is over with the test."""
+    deadline = Deadline(600)
+    yield deadline
+    deadline.cancel()
 
 
 @contextlib.contextmanager
@@ -125,7 +163,66 @@ def test_what_does_not_drain_within_its_grace_is_ended_and_that_is_a_failure() -
         process.send_signal(signal.SIGTERM)
         code, said, logs = _rest(process)
     assert (code, said) == (1, ["draining"])
-    assert logs[-1]["event"] == "not drained in time, ending at once"
+    assert logs[-1]["event"] == "not ended in time, ending at once"
+    assert any(task.endswith(" (main)") for task in logs[-1]["tasks"])
+
+
+def test_work_that_blocks_the_loop_is_ended_by_its_grace_as_well() -> None:
+    with _daemon(_BLOCKS_THE_LOOP, grace=0.05) as process:
+        process.send_signal(signal.SIGTERM)
+        code, _, logs = _rest(process)
+    assert code == 1
+    assert logs[-1]["event"] == "not ended in time, ending at once"
+
+
+@pytest.mark.parametrize(
+    ("main", "tasks", "threads"),
+    [
+        (_LEAVES_A_THREAD_OF_THE_LOOP, [], ["asyncio_0"]),
+        (_LEAVES_A_THREAD, [], ["of a library"]),
+        (_LEAVES_A_TASK, ["deaf (deaf)"], []),
+    ],
+    ids=["thread of the loop", "thread", "task"],
+)
+@pytest.mark.parametrize("ends", ["SIGTERM", "by itself"])
+def test_what_others_leave_behind_holds_the_process_up_for_no_longer_than_its_grace(
+    main: str, tasks: list[str], threads: list[str], ends: str
+) -> None:
+    """It has drained, so its exit code is that of a success; and it is said what was left."""
+    program = main if ends == "SIGTERM" else main.replace("await asyncio.Event().wait()", "pass")
+    with _daemon(program, grace=0.5) as process:
+        if ends == "SIGTERM":
+            process.send_signal(signal.SIGTERM)
+        code, _, logs = _rest(process)
+    assert code == 0
+    assert [line["event"] for line in logs[-2:]] == [
+        "drained" if ends == "SIGTERM" else "ended",
+        "not ended in time, ending at once",
+    ]
+    assert set(tasks) <= set(logs[-1]["tasks"])
+    assert set(threads) <= set(logs[-1]["threads"])  # with that of asyncio which waits for them
+    assert logs[-1]["exit_code"] == 0
+
+
+def test_a_process_that_leaves_nothing_behind_is_not_ended_later() -> None:
+    async def main() -> None:
+        await asyncio.to_thread(int)
+
+    before = set(threading.enumerate())
+    with capture_logs():
+        assert run_process(main, grace=600) == 0
+    for thread in set(threading.enumerate()) - before:
+        thread.join()  # the deadline's, which was cancelled
+
+
+def test_the_work_may_name_its_exit_code() -> None:
+    async def main() -> int:
+        await asyncio.sleep(0)
+        return 3
+
+    with capture_logs() as logs:
+        assert run_process(main, grace=600) == 3
+    assert logs == []
 
 
 def test_an_error_while_draining_is_logged_and_a_failure() -> None:
@@ -137,34 +234,34 @@ def test_an_error_while_draining_is_logged_and_a_failure() -> None:
     assert logs[-1]["exception"].endswith("RuntimeError: cannot drain")
 
 
-async def test_a_crash_is_logged_with_its_traceback_and_a_failure() -> None:
+async def test_a_crash_is_logged_with_its_traceback_and_a_failure(deadline: Deadline) -> None:
     async def main() -> None:
         await asyncio.sleep(0)
         raise RuntimeError("crashed")
 
     with capture_logs() as logs:
-        assert await run_until_signalled(main, grace=1) == 1
+        assert await run_until_signalled(main, deadline) == 1
     assert [str(line["exc_info"]) for line in logs] == ["crashed"]
 
 
-async def test_work_that_comes_to_its_end_is_success() -> None:
+async def test_work_that_comes_to_its_end_is_success(deadline: Deadline) -> None:
     async def main() -> None:
         await asyncio.sleep(0)
 
     with capture_logs():
-        assert await run_until_signalled(main, grace=1) == 0
+        assert await run_until_signalled(main, deadline) == 0
 
 
-async def test_work_that_is_cancelled_without_a_signal_is_a_failure() -> None:
+async def test_work_that_is_cancelled_without_a_signal_is_a_failure(deadline: Deadline) -> None:
     async def main() -> None:
         raise asyncio.CancelledError
 
     with capture_logs() as logs:
-        assert await run_until_signalled(main, grace=1) == 1
+        assert await run_until_signalled(main, deadline) == 1
     assert logs[0]["log_level"] == "error"
 
 
-async def test_a_caller_that_is_cancelled_takes_the_work_along() -> None:
+async def test_a_caller_that_is_cancelled_takes_the_work_along(deadline: Deadline) -> None:
     cleaned = False
 
     async def main() -> None:
@@ -175,7 +272,7 @@ async def test_a_caller_that_is_cancelled_takes_the_work_along() -> None:
             await asyncio.sleep(0)
             cleaned = True
 
-    running = asyncio.create_task(run_until_signalled(main, grace=1))
+    running = asyncio.create_task(run_until_signalled(main, deadline))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     running.cancel()

@@ -286,6 +286,48 @@ async def test_somebody_who_labels_the_lease_disturbs_neither_leader_nor_expiry(
     await standby.stop()
 
 
+async def test_who_stands_by_says_for_whom_once_for_each_holder(
+    server: LeaseServer, logs: list[dict[str, object]]
+) -> None:
+    def told() -> list[object]:
+        return [(line["identity"], line["holder"]) for line in logs if line["event"] == "standing by"]
+
+    leader, standby = Replica(server, "leader"), Replica(server, "standby")
+    leader.start()
+    await _until(leader.elector.may_write)
+    standby.start()
+    await asyncio.sleep(600)
+    assert told() == [("standby", "leader")]
+    server.edit(holderIdentity="rival")
+    await asyncio.sleep(10)
+    assert set(told()[1:]) == {("standby", "rival"), ("leader", "rival")}
+    assert len(told()) == 3
+    await leader.stop()
+    await standby.stop()
+
+
+async def test_the_sign_of_life_of_a_provider_is_not_taken_and_that_is_an_error(
+    server: LeaseServer, logs: list[dict[str, object]]
+) -> None:
+    """Whether it is renewed or not. Once it is gone, the election goes on."""
+    labels = {"kueue-dqo.dev/controller-name": "kueue-dqo.dev.manual"}
+    server.lease = {
+        "metadata": {"name": "dqo", "resourceVersion": "0", "labels": labels},
+        "spec": {"holderIdentity": "of_manual", "leaseDurationSeconds": 60},
+    }
+    replica = Replica(server, "a")
+    replica.start()
+    await asyncio.sleep(600)
+    assert not replica.elector.may_write()
+    assert server.writes == 0
+    errors = [str(line["error"]) for line in logs if line["log_level"] == "error"]
+    assert "Lease kueue-system/dqo is labelled kueue-dqo.dev/controller-name=kueue-dqo.dev.manual" in errors[0]
+    assert "choose another --lease-name, or rename that CapacityProvider and delete the Lease" in errors[0]
+    server.lease = None
+    await _until(replica.elector.may_write, 70)
+    await replica.stop()
+
+
 async def test_a_lease_that_is_deleted_is_created_again_by_its_leader_and_by_nobody_before_it_would_have_expired(
     server: LeaseServer,
 ) -> None:

@@ -10,6 +10,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.parameters import Combine, OnMemberNotReady, ResourceSelection
 from kueue_dqo.provider import Environment, InvalidCapacity, Misconfigured, SourceUnavailable, WithoutParameters
 from kueue_dqo.runtime.resources import COMPOSITE_PARAMETERS
+from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
 from providers.composite.compute import LONGEST_CAUSE, MEMBERS_SKIPPED, observe
 from providers.composite.source import CONTROLLER
 from tests.unit.providers.composite.questions import (
@@ -186,6 +187,31 @@ def test_what_a_member_says_is_shortened() -> None:
     assert LONGEST_CAUSE < len(str(refusal.value)) < LONGEST_CAUSE + 150
     assert "since 2026-11-30T10:00:00Z: xxx" in str(refusal.value)
     assert "…" in str(refusal.value)
+
+
+# --- flavors that nobody reports -----------------------------------------------------------------------------------
+
+
+def test_a_flavor_that_no_member_reports_is_told_by_an_event() -> None:
+    """Its quotas become 0, which is seldom meant."""
+    nodes, health = provider("nodes", {"h100": {GPU: "8"}}), provider("gpu-health", {"h100": {GPU: "8"}, "l4": {}})
+    found = observe(request(parameters(["nodes", "gpu-health"]), nodes, health, flavors=["h100", "a100", "l4"]))
+    assert found.summary == f"Min of nodes and gpu-health; h100: 8 {GPU}; a100: nothing; l4: nothing"
+    (notice,) = found.notices
+    assert notice.reason == FLAVOR_WITHOUT_AMOUNTS
+    assert notice.is_warning
+    assert notice.message.startswith("nodes and gpu-health report nothing of a100, l4, so its quotas become 0: let a ")
+
+
+def test_a_flavor_of_which_nothing_is_selected_is_told_by_an_event_too() -> None:
+    """Beside members that are skipped; a zero is a report."""
+    asked = parameters("ab", on_member_not_ready=SKIP, resources=ResourceSelection(include=(GPU,)))
+    member = provider("a", {"h100": {"cpu": "8"}, "a100": {GPU: "0"}})
+    found = observe(request(asked, member, provider("b", condition=failed()), flavors=["h100", "a100"]))
+    skipped, bare = found.notices
+    assert skipped.reason == MEMBERS_SKIPPED
+    assert bare.reason == FLAVOR_WITHOUT_AMOUNTS
+    assert bare.message.startswith("a reports nothing of h100 that spec.resources lets through, so ")
 
 
 # --- mistakes --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from kueue_dqo.provider import (
     WithoutParameters,
 )
 from kueue_dqo.runtime.resources import MANUAL_CAPACITIES
-from providers.manual.compute import FLAVOR_WITHOUT_AMOUNTS, observe
+from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
+from providers.manual.compute import observe
 from providers.manual.source import CONTROLLER
 
 GPU = "nvidia.com/gpu"
@@ -154,6 +155,12 @@ def test_a_flavor_without_amounts_is_told_in_the_summary_and_by_an_event() -> No
     assert "a100" in notice.message
     assert "h100" not in notice.message
     assert observe(request(BASELINE)).notices == ()
+
+
+def test_a_flavor_of_which_nothing_is_selected_is_told_by_the_same_event() -> None:
+    """It is as absent as one without amounts."""
+    (notice,) = observe(request(BASELINE, resources={"exclude": [GPU]})).notices
+    assert notice.message.startswith("spec.baseline has nothing for a100 that spec.resources lets through, so ")
 
 
 # --- when to look again --------------------------------------------------------------------------------------------

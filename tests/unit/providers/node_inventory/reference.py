@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kueue_dqo.api.core import Node, Taint, Toleration
 from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.parameters import Cordoned, LabelSelector, Reserve, ResourceSelection
+from kueue_dqo.api.quantity import LARGEST_UNITS
 from kueue_dqo.provider import CapacityError, InvalidCapacity, Misconfigured
 from providers.node_inventory.claims import Claim
 from tests.unit.providers.node_inventory.clusters import RESOURCES, Cluster
@@ -28,7 +29,7 @@ def expected_of(cluster: Cluster) -> Expected:
     """The rules of the node inventory, one after the other, over everything there is."""
     expected = Expected(None, {}, {}, Counter())
     chosen = _selected(cluster.claim.selection)
-    is_negative = False
+    is_negative = is_too_large = False
     for name in cluster.claim.flavors:
         sums: dict[str, int] = {}
         counted = 0
@@ -45,11 +46,12 @@ def expected_of(cluster: Cluster) -> Expected:
                 has = node.status.allocatable
                 is_negative |= any(each is not None and each.nanos < 0 for key, each in has.items() if key in chosen)
         expected.counted[name] = counted
+        is_too_large |= any(nanos > LARGEST_UNITS * 10**9 for nanos in sums.values())
         for resource in _zeros(cluster, name, counted) & chosen:
             sums.setdefault(resource, 0)
         if sums:
             expected.nanos[name] = sums
-    if is_negative:
+    if is_negative or is_too_large:
         return expected._replace(error=InvalidCapacity)
     return expected._replace(error=Misconfigured) if _is_misconfigured(cluster) else expected
 

@@ -136,6 +136,13 @@ def test_the_summary_shows_what_tells_a_pool_best(allocatable: dict[str, object]
     assert seen([node(has=allocatable)]).summary == f"batch: 1 node, {summary}"
 
 
+def test_the_summary_says_where_nothing_of_what_nodes_have_is_reported() -> None:
+    """Its quotas become 0, which is seldom meant."""
+    claim = Claim("mine", ("batch",), ResourceSelection(exclude=("cpu",)))
+    assert seen([node()], claim=claim).summary == "batch: 1 node, nothing that is reported"
+    assert seen([], claim=claim).summary == "batch: 0 nodes"
+
+
 def test_the_summary_names_flavors_in_the_order_of_the_spec_and_reasons_in_theirs() -> None:
     """Whatever the order of the nodes; a flavor without nodes is named too."""
     nodes = [

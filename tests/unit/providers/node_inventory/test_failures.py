@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kueue_dqo.api.core import Node, Toleration
-from kueue_dqo.api.parameters import ExplicitZeros, RequiredResource, ResourceSelection
+from kueue_dqo.api.core import Node, NodeStatus, Toleration
+from kueue_dqo.api.parameters import Cordoned, ExplicitZeros, RequiredResource, ResourceSelection
+from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import InvalidCapacity, Misconfigured
 from providers.node_inventory.claims import Claim
-from tests.unit.providers.node_inventory.inventory import GPU, amounts, flavor, node, seen, spec
+from providers.node_inventory.pods import NodePods
+from tests.unit.providers.node_inventory.inventory import GPU, READY, amounts, flavor, node, seen, spec
 
 BOTH = {"pool": "a", "gpu": "h100"}
 TWO = (flavor("pool", {"pool": "a"}), flavor("gpu", {"gpu": "h100"}))
@@ -132,6 +134,64 @@ def test_a_negative_amount_that_would_not_be_added_is_no_matter(
     """Only what counts can be wrong."""
     claim = Claim("mine", ("batch",), selection)
     assert amounts(seen([node(has={"cpu": 2}), broken], claim=claim)) == {"batch": {"cpu": total}}
+
+
+ODD_NAMES = ["UPPER.com/X", "bad name/x y", "a/b/c", "x" * 64]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_nodes_that_have_what_is_no_resource_are_named_with_a_way_out(name: str) -> None:
+    """The API server takes any name in the status of a Node. Only `include` helps: `exclude` takes no such name."""
+    sound = node("n9")
+    with pytest.raises(InvalidCapacity) as refusal:
+        seen([sound, node("n1", has={"cpu": 1, name: 1})])
+    assert str(refusal.value) == (
+        f"Node n1 has {name!r} in status.allocatable, which is no name of a resource, such as cpu or nvidia.com/gpu: "
+        "correct the device plugin, or choose the resources that are reported by spec.resources.include of the "
+        "parameters"
+    )
+    several = [node(f"n{number}", has={name: 1}) for number in (3, 1, 2)]
+    with pytest.raises(InvalidCapacity, match=r"^3 nodes \(n1, n2, n3\) have '"):
+        seen([*several, sound])
+    everyone = [node(f"n{number:03}", has={name: 1}) for number in range(500)]
+    with pytest.raises(InvalidCapacity, match=r"^500 nodes \(n000, .* and 495 more\) have '") as refusal:
+        seen(everyone)
+    assert len(str(refusal.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "selection", [ResourceSelection(("cpu",)), ResourceSelection(exclude=(*ODD_NAMES, "memory"))], ids=str
+)
+def test_an_odd_name_or_amount_that_is_not_selected_is_no_matter(selection: ResourceSelection) -> None:
+    """Otherwise one device plugin would freeze a whole provider, with no way out."""
+    odd = node(has={"cpu": 1, "memory": "1e300", **dict.fromkeys(ODD_NAMES, "1e300")})
+    assert amounts(seen([odd], claim=Claim("mine", ("batch",), selection))) == {"batch": {"cpu": "1"}}
+
+
+def test_nodes_that_have_an_absurd_amount_are_named_with_a_way_out() -> None:
+    """Those that have the most; the amount is shortened."""
+    sound = [node("n9", has={"memory": "1Ti"}), node("n8", has={"cpu": 8})]
+    absurd = Quantity.of("1e250").nanos
+    for listed, start in (
+        ([node("n1", has={"memory": "1e300"})], "Node n1 has an allocatable of 1e300 memory, so that"),
+        ([node("n1", has={"memory": "6Ei"}), node("n2", has={"memory": "6Ei"})],
+         "2 nodes (n1, n2) have an allocatable of 6Ei memory, so that"),
+        ([Node(node("n1").metadata, node("n1").spec, NodeStatus({"memory": Quantity(absurd)}, READY))],
+         f"Node n1 has an allocatable of 1{'0' * 39}… (234 characters) memory, so that"),
+    ):  # fmt: skip
+        with pytest.raises(
+            InvalidCapacity, match=r"its flavor has more .*9223372036854775807.*\.exclude of"
+        ) as refusal:
+            seen([*sound, *listed])
+        assert str(refusal.value).startswith(start)
+
+
+def test_a_cordoned_node_that_counts_for_what_its_pods_hold_is_named_as_well() -> None:
+    """It is no node that counts, and yet it is the one to repair."""
+    cordoned = [node(f"n{number}", has={"memory": "6Ei"}, unschedulable=True) for number in (1, 2)]
+    held = {each.metadata.name: NodePods({"memory": Quantity.of("5Ei").nanos}, {}) for each in cordoned}
+    with pytest.raises(InvalidCapacity, match=r"^2 nodes \(n1, n2\) have an allocatable of 6Ei memory, so that"):
+        seen(cordoned, parameters=spec(cordoned=Cordoned.COUNT_ALLOCATED), pods=held)
 
 
 def test_invalid_capacity_comes_before_misconfigured_and_tells_of_both() -> None:

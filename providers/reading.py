@@ -52,6 +52,10 @@ class Reading:
                     await cache.wait_synced()
             except TimeoutError:
                 continue
+        self.require()
+
+    def require(self) -> None:
+        """Raises SourceUnavailable where it is not good."""
         if not self.is_good:
             raise self._unavailable()
 
@@ -78,11 +82,11 @@ class Reading:
 
 
 async def follow(readings: Sequence[Reading], following: asyncio.Event, look: Callable[[], None]) -> None:
-    """Calls `look` whenever all are good, and when one of them is not any more, until it is cancelled.
+    """Calls `look` whenever all become good, and when one of them is not any more, until it is cancelled.
 
     `following` is set after every change of what the caches say of themselves.
     """
-    was_good = False
+    was_good = all(reading.is_good for reading in readings)
     while True:
         following.clear()
         is_good = all(reading.is_good for reading in readings)
