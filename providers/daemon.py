@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from kueue_dqo.provider import CapacityController, Environment
+import structlog
+
+from kueue_dqo.provider import CapacityController, Environment, Source
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.clock import SystemClock
 from kueue_dqo.runtime.controller import Controller, ControllerMetrics
+from kueue_dqo.runtime.errors import ConfigurationError
 from kueue_dqo.runtime.events import EventMetrics, EventRecorder
 from kueue_dqo.runtime.process import (
     FIRST_RETRY,
@@ -33,6 +37,8 @@ from providers.only import Named
 from providers.pace import Pace
 from providers.publisher import Publisher
 from providers.status_writer import StatusWriter
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +92,9 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
             if publisher is not None:  # else the source is still being opened, and nobody has asked yet
                 publisher.look()
 
-        source = controller.open(
+        source = opened(
+            options.name,
+            controller,
             Environment(
                 client=client,
                 clock=clock,
@@ -94,7 +102,7 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
                 registry=registry,
                 cache_metrics=cache_metrics,
                 look=look,
-            )
+            ),
         )
         publisher = Publisher(
             directory,
@@ -163,4 +171,36 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
         server = HealthServer(
             host=options.host, port=options.port, ready=directory.problems, healthy=list, registry=registry
         )
-        await live(server, directory.run, source.run, campaign, last=events.run)
+        await live(server, directory.run, partial(run_source, options.name, source), campaign, last=events.run)
+
+
+def opened(name: str, controller: CapacityController[Any], environment: Environment) -> Source[Any]:
+    """The source of the provider of that name. Third parties' may not have been checked for types.
+
+    Raises ConfigurationError where there is none to ask; the traceback of what `open` raised is in the log.
+    """
+    try:
+        source = controller.open(environment)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        _log.exception("source cannot be opened", source=name)
+        raise ConfigurationError(
+            f"the source of {name} cannot be opened: {type(error).__name__}: {error}; the log has its traceback"
+        ) from error
+    missing = [method for method in ("observe", "run", "forget") if not callable(getattr(source, method, None))]
+    if missing:
+        raise ConfigurationError(
+            f"what opens the source of {name} returned a {type(source).__name__}, not a kueue_dqo.provider.Source: it "
+            f"has no {', no '.join(missing)}"
+        )
+    return source
+
+
+async def run_source(name: str, source: Source[Any]) -> None:
+    """Runs it. What it raises ends the process, so it is logged with the source's name first, and passed on."""
+    try:
+        await source.run()
+    except Exception:
+        _log.exception(f"the source of {name} failed in run")
+        raise

@@ -24,9 +24,13 @@ from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, RESOURCE_FLAVORS, Resource
 from providers.parameters import HeldParameters, Kind, held_parameters, parameters_of
 from providers.pipeline import check_flavors
+from providers.reading import Reading, follow
 from providers.status import Held, held_provider
 
 T = TypeVar("T")
+_WAY_OUT: Final = (
+    "what was read of them is too old to be used; see the log of the daemon, and the ClusterRole of its ServiceAccount"
+)
 _DEFINITIONS: Final = "manifests/crds/providers"
 """Where the definitions of our own kinds of parameters are."""
 
@@ -41,7 +45,7 @@ class Observer:
         """An object of the parameters kind came, changed or went."""
 
     def flavors_changed(self) -> None:
-        """Some ResourceFlavor did."""
+        """Some ResourceFlavor did, or what is known of the cluster is not good any more, or is again."""
 
 
 class Directory:
@@ -64,8 +68,23 @@ class Directory:
         self._only = only
         self._clock = clock
 
+        self._following: dict[Resource, asyncio.Event] = {}
+        """Set when that cache has failed, or follows the API server again."""
+        self._readings: dict[Resource, Reading] = {}
+        """From the beginning of `run`."""
+
         def cache(resource: Resource, decode: Callable[[bytes], T], changed: Any) -> Cache[T]:
-            return Cache(client, resource, decode, on_change=changed, clock=clock, random=random, metrics=metrics)
+            following = self._following[resource] = asyncio.Event()
+            return Cache(
+                client,
+                resource,
+                decode,
+                on_change=changed,
+                clock=clock,
+                random=random,
+                metrics=metrics,
+                on_following=following.set,
+            )
 
         self._providers = cache(CAPACITY_PROVIDERS, held_provider, self._provider_changed)
         self._flavors = cache(RESOURCE_FLAVORS, _flavor, self._flavor_changed)
@@ -79,9 +98,17 @@ class Directory:
 
     async def run(self) -> None:
         """Follows the cluster until it is cancelled."""
+        self._readings = {cache.resource: Reading(cache, self._clock, way_out=_WAY_OUT) for cache in self._all}
         async with asyncio.TaskGroup() as group:
             for cache in self._all:
                 group.create_task(cache.run(), name=f"cache of {cache.resource.full_name}")
+                group.create_task(self._follow(cache), name=f"sight of {cache.resource.full_name}")
+
+    async def _follow(self, cache: Cache[Any]) -> None:
+        """A provider is asked anew when its daemon does not see any more what it depends on, and when it sees again."""
+        await cache.wait_synced()
+        resource = cache.resource
+        await follow((self._readings[resource],), self._following[resource], self.observer.flavors_changed)
 
     async def wait_synced(self) -> None:
         """Returns when all has been read once; a parameters kind that the cluster does not have is not waited for."""
@@ -129,8 +156,15 @@ class Directory:
         return self._providers.objects[name]
 
     def request_for(self, held: Held) -> Request[Any]:
-        """What to ask about it. Raises Misconfigured."""
+        """What to ask about it.
+
+        Raises:
+            Misconfigured: there is no such question.
+            SourceUnavailable: something that it is made of has not been seen for a minute.
+        """
         provider = held.provider
+        for cache in self._questioned():
+            self._readings[cache.resource].require()
         if held.problem is not None:
             raise Misconfigured(f"the object cannot be read: {held.problem}")
         parameters = self._parameters_of(provider)
@@ -143,6 +177,15 @@ class Directory:
             providers={name: each.provider for name, each in self._providers.objects.items()},
             now=self._clock.now(),
         )
+
+    def _questioned(self) -> list[Cache[Any]]:
+        """The caches that questions are made of: parameters where anyone of the controller's names some."""
+        parameters = self._parameters
+        if parameters is None or parameters.is_absent:
+            return self._needed
+        held = self._providers.objects.values()
+        wanted = any(each.provider.spec.parameters is not None for each in held if self.is_of_controller(each.provider))
+        return [*self._needed, parameters] if wanted else self._needed
 
     def is_of_controller(self, provider: dqo.CapacityProvider) -> bool:
         """Whether it is one of the controller's, to be served or not."""

@@ -21,7 +21,7 @@ from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.errors import ApiError, Conflict, NotFound
 from kueue_dqo.runtime.events import EventRecorder
 from kueue_dqo.runtime.leader import LeaseClient
-from kueue_dqo.runtime.lease import Lease, LeaseRecord, decode_lease, taken
+from kueue_dqo.runtime.lease import OF_ELECTIONS, Lease, LeaseRecord, decode_lease, taken
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, CONTROLLER_LABEL, LEASES
 from providers.telling import tell
 
@@ -112,7 +112,14 @@ class LifeSigns:
         }
         self._due = {uid: due for uid, due in self._due.items() if uid in alive}
         self._foreign &= served.keys()
-        due = [provider for uid, provider in alive.items() if self._due.get(uid, now) <= now]
+        for provider in served.values():
+            if is_of_election(provider.metadata.name):
+                self._tell_foreign(provider)
+        due = [
+            provider
+            for uid, provider in alive.items()
+            if self._due.get(uid, now) <= now and not is_of_election(provider.metadata.name)
+        ]
         for provider in due:
             self._due[provider.metadata.uid] = now + INTERVAL * self._random.uniform(_LEAST_PAUSE, 1.0)
         await asyncio.gather(*map(self._renew, due), *map(self._let_go, gone))
@@ -173,11 +180,19 @@ class LifeSigns:
         if name in self._foreign:
             return
         self._foreign.add(name)
-        message = (
-            f"Lease {self._namespace}/{name} is not labelled {CONTROLLER_LABEL}={self._label}, so it is somebody "
-            "else's and left alone: nobody will notice when this provider is not looked after any more; delete it if "
-            "it is a leftover, else rename the provider"
-        )
+        if is_of_election(name):
+            why = (
+                f"Leases whose names begin with {OF_ELECTIONS} are those by which daemons elect their leaders, so "
+                "none is kept for this provider as a sign of life"
+            )
+            way_out = "rename the provider"
+        else:
+            why = (
+                f"Lease {self._namespace}/{name} is not labelled {CONTROLLER_LABEL}={self._label}, so it is somebody "
+                "else's and left alone"
+            )
+            way_out = "delete it if it is a leftover, else rename the provider"
+        message = f"{why}: nobody will notice when this provider is not looked after any more; {way_out}"
         _log.warning("Lease of another", provider=name, message=message)
         tell(self._events, provider, Notice("LeaseOfAnother", message))
 
@@ -191,6 +206,11 @@ class LifeSigns:
             metadata |= {"name": owner.metadata.name, "ownerReferences": [_reference(owner)]}
         spec = {**(whole.get("spec") or {}), **msgspec.to_builtins(record)}
         return msgspec.json.encode({**whole, "metadata": metadata, "spec": spec})
+
+
+def is_of_election(name: str) -> bool:
+    """Whether a Lease of that name is an election's, there or not: who takes it keeps a daemon from ever leading."""
+    return name.startswith(OF_ELECTIONS)
 
 
 def label_of(controller_name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypedDict, TypeVar
 
 import click
 
+from kueue_dqo.api.problems import DNS_LABEL, OBJECT_NAME, Form, shown
 from kueue_dqo.cli.errors import CommandError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,6 +70,20 @@ class Number(click.FloatRange):
         return number
 
 
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """The name of an object, which is looked for or created only after a while: too late to find it impossible."""
+
+    name = "text"
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not self._form.fits(value):
+            self.fail(f"{shown(value)} is no {self._form.wanted}", param, ctx)
+        return str(value)
+
+
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
     """An option with its environment variable in the help."""
     return click.option(*names, show_envvar=True, show_default=True, **settings)
@@ -77,8 +92,17 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
 def daemon_options(lease_name: str) -> Callable[[F], F]:
     """The options of a daemon whose replicas elect their leader by that Lease, unless they are told another one."""
     options = (
-        option("--namespace", help=f"Where the Leases are. [default: the pod's own, else {_DEFAULT_NAMESPACE}]"),
-        option("--lease-name", default=lease_name, help="The Lease that replicas elect their leader by."),
+        option(
+            "--namespace",
+            type=Name(DNS_LABEL),
+            help=f"Where the Leases are. [default: the pod's own, else {_DEFAULT_NAMESPACE}]",
+        ),
+        option(
+            "--lease-name",
+            type=Name(OBJECT_NAME),
+            default=lease_name,
+            help="The Lease that replicas elect their leader by.",
+        ),
         option(
             "--lease-duration", type=Number(1, 3600), default=15.0, help="Seconds after which a silent leader has lost."
         ),
@@ -152,9 +176,7 @@ def process_settings(arguments: DaemonArguments) -> dict[str, Any]:
 
 def run_daemon(arguments: DaemonArguments, run: Callable[[], Awaitable[None]]) -> int:
     """Runs it until a signal. Returns the exit code; raises CommandError for what a user can put right."""
-    import asyncio
-
-    from kueue_dqo.runtime.daemon import run_until_signalled
+    from kueue_dqo.runtime.daemon import EXIT_FAILED, EXIT_OK, run_process
     from kueue_dqo.runtime.errors import ConfigurationError
     from kueue_dqo.runtime.logs import configure_logs
     from kueue_dqo.runtime.process import CannotListen
@@ -162,15 +184,16 @@ def run_daemon(arguments: DaemonArguments, run: Callable[[], Awaitable[None]]) -
     configure_logs(level=arguments["log_level"], form="console" if arguments["log_format"] == "console" else "json")
     failed: list[str] = []
 
-    async def main() -> None:
+    async def main() -> int:
         try:
             await run()
         except ConfigurationError as error:
             failed.append(str(error))
         except CannotListen as error:
             failed.append(f"{error}; choose another address with --listen")
+        return EXIT_FAILED if failed else EXIT_OK
 
-    code = asyncio.run(run_until_signalled(main, grace=arguments["grace"]))
+    code = run_process(main, grace=arguments["grace"])
     if failed:
         raise CommandError(failed[0])
     return code

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import click
 
 from kueue_dqo.api.durations import Duration, DurationError
+from kueue_dqo.api.problems import DNS_LABEL
 from kueue_dqo.cli.daemon_options import (
     CONTEXT_SETTINGS,
     DaemonArguments,
@@ -45,7 +46,10 @@ class _Providers(click.Group):
         return sorted({each.name for each in entry_points(group=ENTRY_POINTS)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _command(cmd_name) if cmd_name in self.list_commands(ctx) else None
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        _check_name(cmd_name)
+        return _command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the names, each with where it comes from."""
@@ -117,6 +121,16 @@ def _command(name: str) -> click.Command:
     return command
 
 
+def _check_name(name: str) -> None:
+    """Raises CommandError where the name of an entry point is of no use as a part of other names."""
+    if not DNS_LABEL.fits(name):
+        origins = " and ".join(map(_origin, _found(name)))
+        raise CommandError(
+            f"provider {name!r} of {origins} cannot be run: the name of an entry point becomes a part of a Lease's, "
+            f"and this is no {DNS_LABEL.wanted}; the package has to give it another one"
+        )
+
+
 def _loaded(name: str) -> CapacityController[Any]:
     """What the entry point of that name leads to. Raises CommandError."""
     found = _found(name)
@@ -127,7 +141,9 @@ def _loaded(name: str) -> CapacityController[Any]:
     (entry,) = found
     try:
         controller = entry.load()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may also end the process when it is imported
         raise CommandError(
             f"provider {name!r} cannot be loaded: {entry.value} of {_origin(entry)}: {type(error).__name__}: {error}"
         ) from error

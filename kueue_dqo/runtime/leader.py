@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.errors import Answered, ApiError, Conflict, NotFound
 from kueue_dqo.runtime.lease import Lease, LeaseRecord, changed_lease, decode_lease, new_lease, released, taken
-from kueue_dqo.runtime.resources import LEASES
+from kueue_dqo.runtime.resources import CONTROLLER_LABEL, LEASES
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -71,6 +71,10 @@ class _LostError(Exception):
     """Somebody else has the Lease, or nobody can say."""
 
 
+class _MisusedError(Exception):
+    """The Lease is there for another purpose."""
+
+
 class LeaderElector:
     """One replica in the election by the Lease `namespace/name`.
 
@@ -116,6 +120,8 @@ class LeaderElector:
         """The last record that somebody wrote, and the monotonic time at which it was first seen like that."""
         self._renewed_at: float | None = None
         """The monotonic time just before the last successful renewal was sent; None where this one does not lead."""
+        self._waits_for: str | None = None
+        """The holder that was last told as the reason to stand by."""
         self._may_hold = False
         """Whether a write that would take the Lease was sent and nothing since then says that it is not ours."""
         self._slow_paths = metrics.slow_paths.labels(name)
@@ -142,6 +148,7 @@ class LeaderElector:
         try:
             while True:
                 await self._acquire(log)
+                self._waits_for = None
                 log.info("leader election won")
                 if await self._lead(lead, log):
                     return
@@ -154,7 +161,7 @@ class LeaderElector:
             pause = self._pause()
             try:
                 async with asyncio.timeout(self._renew_deadline):
-                    await self._try_to_acquire()
+                    await self._try_to_acquire(log)
             except Exception as error:  # noqa: BLE001 - whatever went wrong, this replica goes on trying
                 self._report(error, "lease not acquired", log)
                 if isinstance(error, Answered) and error.retry_after is not None:
@@ -163,13 +170,29 @@ class LeaderElector:
                 return
             await asyncio.sleep(pause)
 
-    async def _try_to_acquire(self) -> None:
+    async def _try_to_acquire(self, log: structlog.stdlib.BoundLogger) -> None:
         timeout = self._renew_deadline / 2
         await self._read(timeout)
-        if self._is_held_by_another():
+        self._refuse_sign_of_life()
+        holder = self._other_holder()
+        if holder is not None:
             self._may_hold = False
+            if holder != self._waits_for:  # said when it begins or becomes another, and not at every try
+                log.info("standing by", holder=holder)
+            self._waits_for = holder
             return
         self._renewed_at = await self._write(timeout)
+
+    def _refuse_sign_of_life(self) -> None:
+        """Raises _MisusedError. Who renews it as a sign of life would seem to lead, and nobody would."""
+        labels = self._lease.whole["metadata"].get("labels") or {} if self._lease is not None else {}
+        if CONTROLLER_LABEL in labels:
+            label = f"{CONTROLLER_LABEL}={labels[CONTROLLER_LABEL]}"
+            raise _MisusedError(
+                f"Lease {self._namespace}/{self._name} is labelled {label}, so it is the sign of life of "
+                "the CapacityProvider of that name, and no replica can be elected by it: choose another "
+                "--lease-name, or rename that CapacityProvider and delete the Lease"
+            )
 
     async def _lead(self, lead: Callable[[], Awaitable[None]], log: structlog.stdlib.BoundLogger) -> bool:
         """Runs `lead` while the Lease is renewed. Returns whether it ended by itself and well."""
@@ -284,15 +307,16 @@ class LeaderElector:
         if self._seen is None or self._seen[0] != lease.record:
             self._seen = (lease.record, self._clock.monotonic())
 
-    def _is_held_by_another(self) -> bool:
-        """By the last record that was seen, also where the Lease is gone since: its holder may not know that yet."""
+    def _other_holder(self) -> str | None:
+        """Who leads by the last record that was seen, also where the Lease is gone since: it may not know that yet."""
         if self._seen is None:
-            return False
+            return None
         record, since = self._seen
         if record.holder_identity in (None, "", self._identity):
-            return False
+            return None
         # What the holder promised, not what this replica is set to: the two may be configured differently.
-        return self._clock.monotonic() < since + (record.lease_duration_seconds or self._lease_duration)
+        ends = since + (record.lease_duration_seconds or self._lease_duration)
+        return record.holder_identity if self._clock.monotonic() < ends else None
 
     def _left(self) -> float:
         """Seconds of leadership that are left without another renewal; 0 or less where this replica does not lead."""
@@ -307,6 +331,8 @@ class LeaderElector:
         self._failures.inc()
         if isinstance(error, (ApiError, TimeoutError)):
             log.warning(event, error=str(error) or "no answer in time", **details)
+        elif isinstance(error, _MisusedError):
+            log.error(event, error=str(error), **details)
         else:
             log.error(event, exc_info=error, **details)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from kueue_dqo.runtime.resources import LEASES
+
+OF_ELECTIONS: Final = "kueue-dqo-"
+"""Leases whose names begin so are those by which the replicas of a daemon of this project elect their leader."""
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):

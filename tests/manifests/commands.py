@@ -24,7 +24,7 @@ def command(name: str, monkeypatch: pytest.MonkeyPatch) -> click.Context:
     for variable in [each for each in os.environ if each.startswith("DQO_")]:
         monkeypatch.delenv(variable)
     for variable, given in environment(name).items():
-        monkeypatch.setenv(variable, given.get("value") or f"from-{FIELD_OF[variable]}")
+        monkeypatch.setenv(variable, given.get("value") or "from-" + FIELD_OF[variable].replace(".", "-"))
     *groups, last = container(name)["args"]
     context = click.Context(dqo)
     for each in (*groups, last):

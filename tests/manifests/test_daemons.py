@@ -21,8 +21,8 @@ def test_the_daemon_takes_every_variable(name: str, monkeypatch: pytest.MonkeyPa
     assert {variable: context.get_parameter_source(each) for variable, each in parameters.items()} == dict.fromkeys(
         parameters, ParameterSource.ENVIRONMENT
     )
-    assert context.params["identity"] == "from-metadata.name"
-    assert context.params["namespace"] == "from-metadata.namespace"
+    assert context.params["identity"] == "from-metadata-name"
+    assert context.params["namespace"] == "from-metadata-namespace"
 
 
 @pytest.mark.parametrize("name", DAEMONS)

@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import NAMESPACE, QUICK_ELECTION, Daemon
-from tests.integration.objects import PROVIDERS
+from tests.integration.objects import PROVIDERS, provider
 from tests.integration.providers.adapter import Adapter
 from tests.integration.providers.scenes import (
     GPU,
@@ -17,6 +17,7 @@ from tests.integration.providers.scenes import (
     observations,
     published_in,
     wait_published,
+    wait_told,
 )
 
 H100: Final = f"h100/{GPU}"
@@ -85,3 +86,14 @@ def test_a_leader_is_killed_while_its_guard_holds(alone: Adapter) -> None:
     assert published_in(history.versions()) == [{H100: "88"}]
     managers = alone.plane.admin.get(f"{PROVIDERS}/{POOL}")["metadata"]["managedFields"]
     assert f"kueue-dqo-{alone.command}" in {each["manager"] for each in managers}
+
+
+def test_a_provider_named_like_another_daemon_leaves_it_its_election(alone: Adapter) -> None:
+    """Its sign of life would be the Lease of that name, also where that daemon has not run yet."""
+    plane, name = alone.plane, "kueue-dqo-orchestrator"
+    alone.start(environment=QUICK_ELECTION)
+    alone.begin({"h100": {GPU: 80}})
+    plane.admin.apply(provider(name, "h100", controller=alone.controller, parameters=alone.parameters()))
+    wait_told(plane, "LeaseOfAnother", "rename the provider", name=name)
+    names = [each["metadata"]["name"] for each in plane.admin.items(LEASES)]
+    assert name not in names
