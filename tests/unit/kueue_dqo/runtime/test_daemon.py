@@ -129,8 +129,15 @@ def _wait_for(process: subprocess.Popen[str], text: str) -> None:
 
 def _rest(process: subprocess.Popen[str]) -> tuple[int, list[str], list[dict[str, Any]]]:
     """The exit code, what the program said, and its log lines."""
-    out, _ = process.communicate(timeout=60)
-    lines = out.splitlines()
+    assert process.stdout is not None
+    # Not `communicate`: it would lose what was read ahead with an earlier line.
+    limit = threading.Timer(60, process.kill)
+    limit.start()
+    try:
+        lines = process.stdout.read().splitlines()
+        process.wait()
+    finally:
+        limit.cancel()
     logs = [json.loads(line) for line in lines if line.startswith("{")]
     return process.returncode, [line for line in lines if not line.startswith("{")], logs
 
