@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -10,7 +9,7 @@ import msgspec
 import structlog
 
 from kueue_dqo.api import dqo
-from kueue_dqo.api.meta import Condition
+from kueue_dqo.api.meta import Condition, time_text
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.errors import ApiError, Conflict, Invalid, NotFound, is_transient
@@ -97,7 +96,7 @@ class StatusWriter:
     def _wanted(
         self, held: HeldOrchestrator, outcome: Outcome | None, progress: Progress
     ) -> dqo.DynamicQuotaOrchestratorStatus | None:
-        now = self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = time_text(self._clock.now())
         if held.orchestrator is None:
             return unreadable_status(held, now)
         if outcome is None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import structlog
 
 from kueue_dqo.api import dqo
+from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import CapacityError, Notice, Observation, Request, Source, SourceUnavailable
 from kueue_dqo.runtime.clock import Clock
@@ -75,9 +76,9 @@ class Asker:
 
     def _refuse_second(self, name: str) -> None:
         if name in self._asked:
-            since = self._asked[name][1].astimezone(datetime.UTC)
+            since = time_text(self._asked[name][1])
             raise SourceUnavailable(
-                f"the source was asked at {since:%Y-%m-%dT%H:%M:%SZ} and does not end that, although it was told to: "
+                f"the source was asked at {since} and does not end that, although it was told to: "
                 "restart the daemon if it stays so"
             )
 

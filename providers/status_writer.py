@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import enum
 from collections.abc import Callable
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 import structlog
 
 from kueue_dqo.api import dqo
+from kueue_dqo.api.meta import time_text
 from kueue_dqo.provider import Notice
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import Clock
@@ -73,7 +73,7 @@ class StatusWriter:
             held = self._directory.find(name)
             if held is None or held.provider.metadata.uid != record.uid or record.outdated.is_set():
                 return Written.OUTDATED
-            now = self._clock.now().astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = time_text(self._clock.now())
             # A failure keeps what we published last, whatever somebody has made of it meanwhile.
             kept = verdict if verdict.capacity is not None else verdict._replace(capacity=record.published)
             status = status_of(held, kept, now)

@@ -75,6 +75,11 @@ def condition_is(conditions: tuple[Condition, ...], kind: str, status: str) -> b
     return condition is not None and condition.status == status
 
 
+def time_text(time: datetime.datetime) -> str:
+    """`2026-12-24T00:00:00Z`: the time in UTC, as Kubernetes writes it; less than a second is cut off."""
+    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def parse_time(text: str) -> datetime.datetime:
     """An RFC 3339 time. Raises ValueError for any other text, a time without an offset included."""
     if not _RFC_3339.fullmatch(text):

@@ -18,6 +18,7 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
+from kueue_dqo.api.meta import time_text
 from kueue_dqo.runtime.clock import Clock
 from kueue_dqo.runtime.errors import ApiError, Conflict, NotFound, is_transient
 from kueue_dqo.runtime.event_limits import BURST, SECONDS_PER_TOKEN, SpamFilter
@@ -219,7 +220,7 @@ class EventRecorder:
                 series.created = True
                 self._metrics.written.labels("create").inc()
                 return
-        changes = {"count": series.count, "lastTimestamp": _time(series.last)}
+        changes = {"count": series.count, "lastTimestamp": time_text(series.last)}
         path = EVENTS.path(series.name, namespace=series.namespace)
         try:
             await self._client.merge_patch(path, changes, field_manager=self._component, timeout=_TIMEOUT)
@@ -278,8 +279,8 @@ class EventRecorder:
                 "reason": reason,
                 "message": message,
                 "count": series.count,
-                "firstTimestamp": _time(series.first),
-                "lastTimestamp": _time(series.last),
+                "firstTimestamp": time_text(series.first),
+                "lastTimestamp": time_text(series.last),
                 "source": {"component": self._component},
                 "reportingComponent": self._component,
                 "reportingInstance": "",
@@ -305,7 +306,3 @@ def _shortened(message: str) -> str:
 
 def _shown(subject: Subject) -> str:
     return f"{subject.kind}/{subject.namespace + '/' if subject.namespace else ''}{subject.name}"
-
-
-def _time(time: datetime.datetime) -> str:
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kueue_dqo.api.meta import OUR_GROUP, parse_time
+from kueue_dqo.api.meta import OUR_GROUP, parse_time, time_text
 from kueue_dqo.api.quantity import Quantity
 from providers.guards.amounts import NO_AMOUNTS, Amounts, fall_in_percent, level
 
@@ -66,7 +66,7 @@ class Hold(NamedTuple):
 
     def __str__(self) -> str:
         """`holding h100 until 2026-11-30T12:00:00Z: observed 0, published 80 nvidia.com/gpu`."""
-        until = self.until.strftime("%Y-%m-%dT%H:%M:%SZ")
+        until = time_text(self.until)
         text = f"holding {self.flavor} until {until}: {' and '.join(map(self._amounts, self.resources))}"
         if self.hash is None:
             return text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.parameters import Guards
+from providers.amounts import capacity_by_flavor
 from providers.guards.amounts import NO_AMOUNTS, Amounts, by_flavor
 from providers.guards.flavor_memory import FlavorDecision, FlavorMemory, Subject
 from providers.guards.holds import ACKNOWLEDGE, Hold, hashes_in
@@ -82,9 +83,7 @@ class GuardMemory:
             self._flavors = {
                 name: FlavorMemory(NO_AMOUNTS, observed=present.get(name, NO_AMOUNTS)) for name in provider.flavor_names
             }
-            return Decision(
-                _capacity((name, present.get(name, NO_AMOUNTS)) for name in provider.flavor_names), (), None
-            )
+            return Decision(capacity_by_flavor(provider.flavor_names, present), (), None)
         before = by_flavor(published)
         clock = Clock.of(now, monotonic)
         self._remember(guards, provider, before, present, clock)
@@ -101,7 +100,7 @@ class GuardMemory:
         self._acknowledged &= {hold.hash for hold in let_through}
         changes = [moment.monotonic - monotonic for each in decided.values() for moment in each.changes]
         return Decision(
-            _capacity((name, each.amounts) for name, each in decided.items()),
+            capacity_by_flavor(decided, {name: each.amounts for name, each in decided.items()}),
             tuple(hold for each in decided.values() for hold in each.holds),
             min(changes, default=None),
             let_through,
@@ -129,10 +128,3 @@ class GuardMemory:
             flavors[name] = memory
         self._resumed, self._known = (), frozenset()
         self._flavors = flavors
-
-
-def _capacity(flavors: Iterable[tuple[str, Amounts]]) -> dqo.Capacity:
-    """The API wants a resource of each flavor that is listed."""
-    return dqo.Capacity(
-        tuple(dqo.FlavorCapacity(name, dict(sorted(amounts.items()))) for name, amounts in flavors if amounts)
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kueue_dqo.api import dqo
+from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.scheme import ObjectInvalid
 from kueue_dqo.api.wording import LONGEST_MESSAGE
 from kueue_dqo.cli.capacity.arguments import amounts_of
@@ -110,7 +111,7 @@ async def _set(client: Client, name: str, request: Request, *, dry_run: bool) ->
             ) from error
         except ObjectInvalid as error:
             raise CommandError(f"CapacityProvider/{name} cannot be read: {error}") from error
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = time_text(datetime.datetime.now(datetime.UTC))
         status = wanted_status(held, request, now)
         lines = summary(held, status)
         if is_written(held, status):

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import QuotaNode
-from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.meta import ObjectKey, time_text
 from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import Manifests
-from kueue_dqo.cli.plan.text import time_text
 from orchestrator.compute import Outcome
 from orchestrator.hierarchy import Hierarchy
 from providers.offline import Objects, depending_on_pods, depending_on_time

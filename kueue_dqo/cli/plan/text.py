@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Final
 
 from kueue_dqo.api.kueue import CLUSTER_QUEUE
@@ -62,8 +61,3 @@ def share_text(pair: FlavorResource, quota: ResourceQuota, outcome: Outcome) -> 
 def tree_label(key: ObjectKey, depth: int) -> str:
     """A ClusterQueue by its name, a Cohort marked as one, moved in as far as it is below the root."""
     return "  " * depth + (key.name if key.kind == CLUSTER_QUEUE else f"{key.name} (Cohort)")
-
-
-def time_text(time: datetime.datetime) -> str:
-    """`2026-12-24T00:00:00Z`, in UTC; less than a second is cut off."""
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

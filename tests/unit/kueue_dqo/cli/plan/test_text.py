@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Format, Quantity
-from kueue_dqo.cli.plan.text import amount_text, rounded, time_text
+from kueue_dqo.cli.plan.text import amount_text, rounded
 from kueue_dqo.cli.terminal import one_line
 
 STEPS: dict[str, int] = {"": 1}
