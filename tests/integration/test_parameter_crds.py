@@ -164,24 +164,7 @@ def test_a_definition_has_its_scope_and_labels(kind: str, shared_plane: ControlP
 def test_every_definition_is_in_the_kustomization() -> None:
     """And nothing else is."""
     listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
-    assert sorted(listed) == sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
     assert sorted(listed) == sorted(f"{plural}.yaml" for plural in PLURALS.values())
-
-
-def test_every_field_is_described() -> None:
-    """`kubectl explain` has something to say about each; metadata is the server's own."""
-    undescribed = []
-
-    def look(schema: dict[str, Any], path: str) -> None:
-        for name, field in schema.get("properties", {}).items():
-            if "description" not in field and (path, name) != ("", "metadata"):
-                undescribed.append(f"{path}.{name}")
-            look(field.get("items", field), f"{path}.{name}")
-
-    for file in FOLDER.glob("*s.yaml"):
-        for version in yaml.safe_load(file.read_text())["spec"]["versions"]:
-            look(version["schema"]["openAPIV3Schema"], "")
-    assert undescribed == []
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:
