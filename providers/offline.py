@@ -35,7 +35,7 @@ from kueue_dqo.provider import CapacityError, Misconfigured, Observation, Peer, 
 from providers.composite import compute as composite
 from providers.manual import compute as manual
 from providers.node_inventory import compute as node_inventory
-from providers.node_inventory.pods import NodePods, PodIndex, use_of
+from providers.nodes.pods import NodePods, PodIndex, use_of
 from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import check_flavors, message_of_status, settle
 from providers.status import Held, Verdict, condition_of

@@ -16,9 +16,11 @@ from kueue_dqo.api.meta import ObjectMeta
 from kueue_dqo.api.quantity import Quantity
 
 NODE_INVENTORY_CONTROLLER: Final = "kueue-dqo.dev/node-inventory"
+NVIDIA_GPU_CONTROLLER: Final = "kueue-dqo.dev/nvidia-gpu"
 MANUAL_CONTROLLER: Final = "kueue-dqo.dev/manual"
 COMPOSITE_CONTROLLER: Final = "kueue-dqo.dev/composite"
 NODE_INVENTORY_PARAMETERS: Final = "NodeInventoryParameters"
+NVIDIA_GPU_PARAMETERS: Final = "NvidiaGpuParameters"
 MANUAL_CAPACITY: Final = "ManualCapacity"
 COMPOSITE_PARAMETERS: Final = "CompositeParameters"
 
@@ -180,17 +182,22 @@ class Reserve(enum.StrEnum):
     """What pods that Kueue does not manage request there."""
 
 
-class NodeInventoryParametersSpec(CommonParameters, frozen=True, gc=False, kw_only=True):
-    """Parameters of the node inventory."""
+class NodeParametersSpec(CommonParameters, frozen=True, gc=False, kw_only=True):
+    """What every provider that counts nodes is told."""
 
     node_selector: LabelSelector = LabelSelector()
     """Nodes that it does not select are none of this provider's."""
+    cordoned: Cordoned = Cordoned.EXCLUDE
+
+
+class NodeInventoryParametersSpec(NodeParametersSpec, frozen=True, gc=False, kw_only=True):
+    """Parameters of the node inventory."""
+
     required_resources: tuple[RequiredResource, ...] = ()
     excluded_conditions: tuple[ExcludedCondition, ...] = ()
     ready_delay: Duration = Duration(0)
     """How long a node has to be Ready before it counts."""
     explicit_zeros: tuple[ExplicitZeros, ...] = ()
-    cordoned: Cordoned = Cordoned.EXCLUDE
     reserve: Reserve = Reserve.NONE
 
     @property
@@ -200,6 +207,55 @@ class NodeInventoryParametersSpec(CommonParameters, frozen=True, gc=False, kw_on
 
 
 NodeInventoryParameters = ParametersObject[NodeInventoryParametersSpec]
+
+
+# --- GPUs of NVIDIA ------------------------------------------------------------------------------------------------
+
+
+class MigStrategy(enum.StrEnum):
+    """By which resource names the device plugin offers MIG devices."""
+
+    AUTO = "Auto"
+    """As the node says: its label `nvidia.com/mig.strategy`; without it Mixed where its allocatable has a resource
+    `nvidia.com/mig-…`, else None."""
+    NONE = "None"
+    """It offers whole GPUs only, those whose MIG mode is on included."""
+    SINGLE = "Single"
+    """Every MIG device is a `nvidia.com/gpu`."""
+    MIXED = "Mixed"
+    """A MIG device is a `nvidia.com/mig-<profile>`, a GPU without MIG a `nvidia.com/gpu`."""
+
+
+class SharedResource(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """How the device plugin shares devices: each of the resource is offered as so many, perhaps by another name."""
+
+    resource: str
+    """Before it is renamed: `nvidia.com/gpu` or `nvidia.com/mig-…`."""
+    replicas: int
+    rename: str | None = None
+
+
+class Agents(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """What is made of agents of which nothing is heard, or that cannot read NVML."""
+
+    grace: Duration = Duration(600)
+    """How long their last report holds."""
+    max_silent_percent: int = 20
+    """Where more than this share of the nodes falls silent at once, the observer is broken, not the nodes."""
+
+
+class NvidiaGpuParametersSpec(NodeParametersSpec, frozen=True, gc=False, kw_only=True):
+    """Parameters of the provider of NVIDIA's GPUs."""
+
+    cap_by_allocatable: bool = True
+    """Whether a node never counts with more of a resource than its allocatable has of it."""
+    mig_strategy: MigStrategy = MigStrategy.AUTO
+    sharing: tuple[SharedResource, ...] = ()
+    """Goes before the labels of nodes, which say it otherwise."""
+    agents: Agents = Agents()
+
+
+NvidiaGpuParameters = ParametersObject[NvidiaGpuParametersSpec]
 
 
 # --- manual --------------------------------------------------------------------------------------------------------

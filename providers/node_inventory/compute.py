@@ -14,11 +14,12 @@ from kueue_dqo.api.core import Node
 from kueue_dqo.api.parameters import Cordoned, NodeInventoryParametersSpec, Reserve
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Observation, Request
 from providers.amounts import capacity_by_flavor
-from providers.node_inventory.claims import Memberships, claim_of, claimed_twice, rivals_of
 from providers.node_inventory.counting import FlavorCount
-from providers.node_inventory.exclusion import Exclusion, Rules, unknown_operators
-from providers.node_inventory.pods import NodePods
+from providers.node_inventory.exclusion import Exclusion, Rules
 from providers.node_inventory.wording import notices_of, summary_of
+from providers.nodes.claims import Memberships, claim_of, claimed_twice, rivals_of
+from providers.nodes.pods import NodePods
+from providers.nodes.usable import unknown_operators
 from providers.pipeline import check_flavors
 from providers.slips import not_orchestrated, parameters_name
 

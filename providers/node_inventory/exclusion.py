@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 import enum
 import math
-from collections.abc import Iterator
 from typing import Final
 
-from kueue_dqo.api.core import BLOCKING_EFFECTS, EQUAL, EXISTS, Node, Taint
+from kueue_dqo.api.core import Node
 from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.parameters import NodeInventoryParametersSpec
+from providers.nodes.usable import Unusable, why_unusable
 
 _SECOND: Final = datetime.timedelta(seconds=1)
 
@@ -18,10 +18,10 @@ _SECOND: Final = datetime.timedelta(seconds=1)
 class Exclusion(enum.StrEnum):
     """Why a node that belongs to a flavor does not count; the first that holds is the reason."""
 
-    DELETING = "Deleting"
-    NOT_READY = "NotReady"
-    CORDONED = "Cordoned"
-    UNTOLERATED_TAINT = "UntoleratedTaint"
+    DELETING = Unusable.DELETING.value
+    NOT_READY = Unusable.NOT_READY.value
+    CORDONED = Unusable.CORDONED.value
+    UNTOLERATED_TAINT = Unusable.UNTOLERATED_TAINT.value
     MISSING_REQUIRED_RESOURCE = "MissingRequiredResource"
     EXCLUDED_CONDITION = "ExcludedCondition"
     READY_DELAY = "ReadyDelay"
@@ -39,18 +39,11 @@ class Rules:
         self._delay = datetime.timedelta(seconds=parameters.ready_delay.seconds)
         self._now = now
 
-    def why_excluded(self, node: Node) -> Exclusion | None:  # noqa: PLR0911 - one way out for each reason
+    def why_excluded(self, node: Node) -> Exclusion | None:
         """The first reason that holds, None for a node that counts."""
-        if node.metadata.deletion_timestamp is not None:
-            return Exclusion.DELETING
-        if not node.is_ready:
-            return Exclusion.NOT_READY
-        if node.spec.unschedulable:
-            return Exclusion.CORDONED
-        if node.spec.taints and not all(
-            _admits(self._flavor, taint) for taint in node.spec.taints if taint.effect in BLOCKING_EFFECTS
-        ):
-            return Exclusion.UNTOLERATED_TAINT
+        unusable = why_unusable(node, self._flavor)
+        if unusable is not None:
+            return Exclusion(unusable)
         if self._required and not all(_has(node, resource) for resource in self._required):
             return Exclusion.MISSING_REQUIRED_RESOURCE
         if self._conditions and any(
@@ -74,22 +67,6 @@ class Rules:
         if ready is None or ready.last_transition_time is None:
             return datetime.timedelta()
         return min(ready.last_transition_time + self._delay - self._now, self._delay)
-
-
-def unknown_operators(flavor: ResourceFlavor) -> Iterator[str]:
-    """A message for each toleration of which nobody knows what it tolerates."""
-    for toleration in flavor.spec.tolerations:
-        if toleration.operator not in ("", EXISTS, EQUAL):
-            yield (
-                f"ResourceFlavor {flavor.metadata.name} has a toleration with the operator {toleration.operator!r}: "
-                f"only {EXISTS} and {EQUAL} are understood"
-            )
-
-
-def _admits(flavor: ResourceFlavor, taint: Taint) -> bool:
-    return any(toleration.tolerates(taint) for toleration in flavor.spec.tolerations) or any(
-        (declared.key, declared.effect) == (taint.key, taint.effect) for declared in flavor.spec.node_taints
-    )
 
 
 def _has(node: Node, resource: str) -> bool:

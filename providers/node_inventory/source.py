@@ -28,11 +28,11 @@ from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.resources import CLUSTER_QUEUES, COHORTS, NODE_INVENTORY_PARAMETERS, NODES, Resource
 from providers.node_inventory.ahead import Ahead
 from providers.node_inventory.compute import take_inventory
-from providers.node_inventory.declared import Declared, Pairs, pairs_of
-from providers.node_inventory.decoding import NodeDecoder
 from providers.node_inventory.metrics import NodeMetrics
-from providers.node_inventory.pod_watch import PodWatch
-from providers.node_inventory.pods import PodUse
+from providers.nodes.declared import Declared, Pairs, pairs_of
+from providers.nodes.decoding import NodeDecoder
+from providers.nodes.pod_watch import PodWatch
+from providers.nodes.pods import PodUse
 from providers.reading import Reading, follow
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.errors import Answered, Forbidden
 from kueue_dqo.runtime.resources import CLUSTER_QUEUES, COHORTS, NODES, PODS, Resource
-from providers.node_inventory.claims import Claim
 from providers.node_inventory.source import NodeInventory
+from providers.nodes.claims import Claim
 from tests.unit.kueue_dqo.runtime.virtual_time import VirtualClock
 from tests.unit.providers.node_inventory.inventory import asks, flavor, peer
 

@@ -27,9 +27,9 @@ from kueue_dqo.api.parameters import (
 )
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import CapacityError, Observation
-from providers.node_inventory.claims import Claim
 from providers.node_inventory.compute import observe
-from providers.node_inventory.pods import NodePods
+from providers.nodes.claims import Claim
+from providers.nodes.pods import NodePods
 from tests.unit.providers.node_inventory.inventory import NOW, asks, peer, spec
 
 # Amounts and their nanos, worked out by hand: the reference must not trust the parser.

@@ -19,9 +19,9 @@ from kueue_dqo.api.parameters import (
 )
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import Observation, Peer, Request
-from providers.node_inventory.claims import Claim
 from providers.node_inventory.compute import Inventory, take_inventory
-from providers.node_inventory.pods import NodePods
+from providers.nodes.claims import Claim
+from providers.nodes.pods import NodePods
 
 POOL: Final = {"pool": "a"}
 ONE_CPU: Final = {"cpu": 1}

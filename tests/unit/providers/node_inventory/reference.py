@@ -11,7 +11,7 @@ from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.parameters import Cordoned, LabelSelector, Reserve, ResourceSelection
 from kueue_dqo.api.quantity import LARGEST_UNITS
 from kueue_dqo.provider import CapacityError, InvalidCapacity, Misconfigured
-from providers.node_inventory.claims import Claim
+from providers.nodes.claims import Claim
 from tests.unit.providers.node_inventory.clusters import RESOURCES, Cluster
 from tests.unit.providers.node_inventory.inventory import NOW
 

@@ -11,7 +11,7 @@ from kueue_dqo.api.core import Node
 from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.api.quantity import LARGEST_UNITS
 from kueue_dqo.api.scheme import decode, decode_json, known_kind
-from providers.node_inventory.claims import Claim
+from providers.nodes.claims import Claim
 from tests.unit.providers.node_inventory.inventory import (
     GPU,
     GPU_TAINT,

@@ -8,8 +8,8 @@ from kueue_dqo.api.core import Node, NodeStatus, Toleration
 from kueue_dqo.api.parameters import Cordoned, ExplicitZeros, RequiredResource, ResourceSelection
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import InvalidCapacity, Misconfigured
-from providers.node_inventory.claims import Claim
-from providers.node_inventory.pods import NodePods
+from providers.nodes.claims import Claim
+from providers.nodes.pods import NodePods
 from tests.unit.providers.node_inventory.inventory import GPU, READY, amounts, flavor, node, seen, spec
 
 BOTH = {"pool": "a", "gpu": "h100"}

@@ -6,7 +6,7 @@ import pytest
 
 from kueue_dqo.api.core import NodeCondition, Taint
 from kueue_dqo.api.parameters import Cordoned, LabelSelector, RequiredResource, Reserve, ResourceSelection
-from providers.node_inventory.pods import NodePods
+from providers.nodes.pods import NodePods
 from tests.unit.providers.node_inventory.inventory import (
     GPU,
     GPU_TAINT,

@@ -7,7 +7,7 @@ import pytest
 from kueue_dqo.api.core import Node, Toleration
 from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.provider import Misconfigured
-from providers.node_inventory.claims import Claim
+from providers.nodes.claims import Claim
 from tests.unit.providers.node_inventory.inventory import GPU, GPU_TAINT, amounts, flavor, node, seen
 
 BOTH = {"pool": "a", "gpu": "h100"}

@@ -6,8 +6,8 @@ import pytest
 
 from kueue_dqo.api.parameters import LabelSelector, ResourceSelection, SelectorExpression, SelectorOperator
 from kueue_dqo.provider import Misconfigured, Peer
-from providers.node_inventory.claims import Claim
 from providers.node_inventory.compute import observe
+from providers.nodes.claims import Claim
 from tests.unit.providers.node_inventory.inventory import GPU, amounts, asks, flavor, node, peer, seen
 
 BOTH = {"pool": "a", "gpu": "h100"}

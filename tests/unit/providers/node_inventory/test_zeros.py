@@ -9,7 +9,7 @@ import pytest
 
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.parameters import ExplicitZeros, ResourceSelection
-from providers.node_inventory.claims import Claim
+from providers.nodes.claims import Claim
 from tests.unit.providers.node_inventory.inventory import GPU, amounts, flavor, node, seen, spec
 
 WITH_CPU_DECLARED = {"batch": {"cpu", GPU}, "other": {"memory"}}

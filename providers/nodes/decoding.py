@@ -16,7 +16,7 @@ import msgspec
 from kueue_dqo.api.core import Amounts, Node, NodeCondition, NodeMeta, NodeSpec, NodeStatus, Pod, Taint
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import KNOWN_KINDS, KnownKind, decode_json
-from providers.node_inventory.pods import HOLDS_NOTHING, PodUse, use_of
+from providers.nodes.pods import HOLDS_NOTHING, PodUse, use_of
 
 _VERSION: Final = "v1"
 _KINDS: Final[dict[Any, KnownKind]] = {known.type: known for known in KNOWN_KINDS}

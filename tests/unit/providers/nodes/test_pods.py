@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.node_inventory.decoding import decode_pod
-from providers.node_inventory.pods import HOLDS_NOTHING, NodePods, PodIndex, PodUse
+from providers.nodes.decoding import decode_pod
+from providers.nodes.pods import HOLDS_NOTHING, NodePods, PodIndex, PodUse
 
 SIDECAR = {"restartPolicy": "Always"}
 

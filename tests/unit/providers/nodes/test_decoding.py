@@ -11,7 +11,7 @@ import pytest
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind
-from providers.node_inventory.decoding import NodeDecoder
+from providers.nodes.decoding import NodeDecoder
 
 
 def manifest(name: str = "n1", **status: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Final
 from kueue_dqo.provider import Environment
 from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.resources import PODS
-from providers.node_inventory.decoding import decode_pod
-from providers.node_inventory.pods import NodePods, PodIndex, PodUse
+from providers.nodes.decoding import decode_pod
+from providers.nodes.pods import NodePods, PodIndex, PodUse
 from providers.reading import Reading, follow
 
 _THAT_HOLD_SOMETHING: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"

@@ -6,13 +6,15 @@ Labels alone decide: a cordon or a taint must not make an overlap come and go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.kueue import ResourceFlavor
-from kueue_dqo.api.parameters import LabelSelector, NodeInventoryParametersSpec, ResourceSelection
+from kueue_dqo.api.parameters import LabelSelector, NodeParametersSpec, ResourceSelection
 from kueue_dqo.api.wording import some
 from kueue_dqo.provider import Peer, Request
+
+N = TypeVar("N", bound=NodeParametersSpec)
 
 _UNREADABLE: Final = (
     "parameters cannot be read, so it counts as claiming every resource of every node: see its own condition"
@@ -34,12 +36,12 @@ class Claim(NamedTuple):
         return self.selection.is_disjoint(other.selection) or self.node_selector.is_disjoint(other.node_selector)
 
 
-def claim_of(request: Request[NodeInventoryParametersSpec]) -> Claim:
+def claim_of(request: Request[N]) -> Claim:
     """The claim of the provider that is asked about."""
     return _claim(Peer(request.provider, request.parameters))
 
 
-def rivals_of(request: Request[NodeInventoryParametersSpec]) -> list[Claim]:
+def rivals_of(request: Request[N]) -> list[Claim]:
     """The claims of other providers that may meet it, by name. One whose parameters are unknown claims everything."""
     mine = claim_of(request)
     others = sorted(map(_claim, request.peers), key=lambda claim: claim.provider)
@@ -150,8 +152,8 @@ class Memberships:
         )
 
 
-def _claim(peer: Peer[NodeInventoryParametersSpec]) -> Claim:
-    parameters = peer.parameters or NodeInventoryParametersSpec()
+def _claim(peer: Peer[N]) -> Claim:
+    parameters = peer.parameters or NodeParametersSpec()
     return Claim(
         peer.provider.metadata.name,
         peer.provider.flavor_names,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kueue_dqo.api.resources import FlavorResource
-from providers.node_inventory.declared import DECLARED_QUOTAS, Declared, pairs_of
+from providers.nodes.declared import DECLARED_QUOTAS, Declared, pairs_of
 
 CPU, GPU, OTHER = FlavorResource("a", "cpu"), FlavorResource("a", "gpu"), FlavorResource("b", "cpu")
 

@@ -1,0 +1,1 @@
+"""What providers that count nodes have in common: which nodes belong to a flavor, and which of them are usable."""
