@@ -55,6 +55,8 @@ DYNAMIC_QUOTA_ORCHESTRATORS: Final = Resource(
     KUEUE_GROUP, "v1alpha1", "dynamicquotaorchestrators", "DynamicQuotaOrchestrator"
 )
 NODE_INVENTORY_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nodeinventoryparameters", "NodeInventoryParameters")
+NVIDIA_GPU_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nvidiagpuparameters", "NvidiaGpuParameters")
+NODE_GPU_REPORTS: Final = Resource(OUR_GROUP, "v1alpha1", "nodegpureports", "NodeGPUReport")
 MANUAL_CAPACITIES: Final = Resource(OUR_GROUP, "v1alpha1", "manualcapacities", "ManualCapacity")
 COMPOSITE_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "compositeparameters", "CompositeParameters")
 NODES: Final = Resource("", "v1", "nodes", "Node")
@@ -62,6 +64,7 @@ NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace")
 PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
 EVENTS: Final = Resource("", "v1", "events", "Event", namespaced=True)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+SELF_SUBJECT_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview")
 CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
 """The label by which a Lease is known as a provider's sign of life; the Lease has the provider's name."""
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
