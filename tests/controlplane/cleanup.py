@@ -25,6 +25,7 @@ _INSTALLED: Final = (
         ("clusterroles", "clusterrolebindings", "roles", "rolebindings"),
     ),
     ("apps/v1", ("deployments", "daemonsets")),
+    ("admissionregistration.k8s.io/v1", ("validatingadmissionpolicies", "validatingadmissionpolicybindings")),
 )
 _LABEL: Final = "app.kubernetes.io/part-of=kueue-dqo"
 _OF_THE_SERVER: Final = "kube-system"

@@ -9,6 +9,7 @@ import secrets
 import shutil
 import ssl
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -23,6 +24,18 @@ _AUDIT_POLICY: Final = {
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+}
+
+# What the strictest Pod Security Standard asks for.
+_RESTRICTED: Final = {
+    "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+    "containers": [
+        {
+            "name": "idle",
+            "image": "idle",
+            "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        }
+    ],
 }
 
 
@@ -112,25 +125,49 @@ class ControlPlane:
         """A kubeconfig file of the administrator (group system:masters); with `server`, for a proxy at that URL."""
         return self._kubeconfig(ADMIN, self._admin_token, server)
 
-    def token_of(self, namespace: str, service_account: str, *, seconds: int = 3600) -> str:
-        """A token of a service account, by the TokenRequest API; it is good for so many seconds, at least 600."""
+    def add_pod(self, namespace: str, service_account: str, node: str, spec: Mapping[str, Any] | None = None) -> str:
+        """A pod of a service account on a node, all of which must exist. Nothing starts it. Returns its name.
+
+        Args:
+            namespace: of the pod and of the account.
+            service_account: as which it would run.
+            node: where it would run.
+            spec: of the pod, such as that of a template; without it, one that satisfies every Pod Security Standard.
+        """
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"generateName": f"{service_account}-", "namespace": namespace},
+            "spec": {**(spec or _RESTRICTED), "serviceAccountName": service_account, "nodeName": node},
+        }
+        return str(self.admin.create(pod)["metadata"]["name"])
+
+    def token_of(self, namespace: str, service_account: str, *, seconds: int = 3600, pod: str = "") -> str:
+        """A token of a service account, by the TokenRequest API; it is good for so many seconds, at least 600.
+
+        With `pod`, the name of one that runs as this account: the token is bound to it, as the one that a kubelet
+        mounts, and says which node the pod is on.
+        """
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
+        bound = {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod}} if pod else {}
         body = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
-            "spec": {"expirationSeconds": seconds},
+            "spec": {"expirationSeconds": seconds, **bound},
         }
         answer = json.loads(self.admin.request("POST", path, body))
         return str(answer["status"]["token"])
 
-    def service_account_kubeconfig(self, namespace: str, service_account: str, *, server: str | None = None) -> Path:
-        """A kubeconfig file of a service account, which must exist."""
-        token = self.token_of(namespace, service_account)
-        return self._kubeconfig(f"{namespace}-{service_account}", token, server)
+    def service_account_kubeconfig(
+        self, namespace: str, service_account: str, *, server: str | None = None, pod: str = ""
+    ) -> Path:
+        """A kubeconfig file of a service account, which must exist. `pod`: see `token_of`."""
+        token = self.token_of(namespace, service_account, pod=pod)
+        return self._kubeconfig(f"{namespace}-{pod or service_account}", token, server)
 
-    def as_service_account(self, namespace: str, service_account: str) -> Admin:
-        """A client with the rights of a service account, which must exist."""
-        return self._client(self.token_of(namespace, service_account))
+    def as_service_account(self, namespace: str, service_account: str, *, pod: str = "") -> Admin:
+        """A client with the rights of a service account, which must exist. `pod`: see `token_of`."""
+        return self._client(self.token_of(namespace, service_account, pod=pod))
 
     def requests(self) -> list[dict[str, Any]]:
         """What service accounts have asked for, as audit events; a watch from its beginning. Needs `audit`."""
@@ -210,6 +247,7 @@ class ControlPlane:
             f"--secure-port={self._api_port}",
             f"--cert-dir={self._certificates}",
             "--authorization-mode=Node,RBAC",
+            "--allow-privileged=true",  # as in every cluster: who may is decided by Pod Security
             f"--token-auth-file={tokens}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self.key}",

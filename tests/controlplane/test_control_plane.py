@@ -106,6 +106,25 @@ def test_a_service_account_may_do_what_its_roles_say_and_no_more(bare_plane: Con
     assert refused.value.code == 403
 
 
+def test_a_token_that_is_bound_to_a_pod_names_its_node(plane: ControlPlane) -> None:
+    """As the one that a kubelet mounts; a token of the account alone names none."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "agent", "namespace": "default"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    plane.admin.apply(account, node)
+    uid = plane.admin.get("/api/v1/nodes/n1")["metadata"]["uid"]
+    pods = [plane.add_pod("default", "agent", "n1") for _ in range(2)]
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {"name": ""}}
+
+    def extra(pod: str) -> dict[str, list[str]]:
+        answer = plane.as_service_account("default", "agent", pod=pod).create(review)["status"]["userInfo"]
+        assert answer["username"] == "system:serviceaccount:default:agent"
+        return {key.rpartition("/")[2]: value for key, value in answer["extra"].items()}
+
+    for pod in pods:
+        assert extra(pod).items() >= {"node-name": ["n1"], "node-uid": [uid], "pod-name": [pod]}.items()
+    assert extra("").keys().isdisjoint({"node-name", "node-uid", "pod-name"})
+
+
 def test_kubeconfigs_name_the_server_and_are_private(plane: ControlPlane) -> None:
     """Of the administrator, with the server or a proxy in front of it."""
     mine = plane.kubeconfig()

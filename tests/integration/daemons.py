@@ -119,14 +119,77 @@ def start_daemon(
         wait: until it is ready.
     """
     (deployment,) = (each for each in installed if each["kind"] == "Deployment")
-    pod = deployment["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    namespace, account = deployment["metadata"]["namespace"], pod["serviceAccountName"]
+    namespace, account = deployment["metadata"]["namespace"], _pod_of(deployment)["serviceAccountName"]
+    kubeconfig = plane.service_account_kubeconfig(namespace, account, server=server)
+    fields = {"metadata.namespace": namespace, "metadata.name": name}
+    return _start(plane, deployment, name, fields, kubeconfig, arguments, environment or {}, wait=wait)
+
+
+def start_agent(
+    plane: ControlPlane,
+    installed: Iterable[Mapping[str, Any]],
+    *,
+    node: str,
+    name: str = "",
+    arguments: Sequence[str] = (),
+    server: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    wait: bool = True,
+) -> Daemon:
+    """Starts an agent as the container of its pod on a node would be, with a token that is bound to that pod.
+
+    The pod is created from the template, as the controller of DaemonSets would do, so that the API server judges it;
+    the admin's RuntimeClass comes along. Each call makes another pod; a container that is restarted in its pod is
+    `daemon.server.restart()`.
+
+    Args:
+        plane: the control plane; the agent ends with it, or with the test's `plane` fixture.
+        installed: what `install` has applied; the one DaemonSet among these objects is started.
+        node: the name of a Node, which must exist.
+        name: of the process and its log; without it, that of the container and of the node.
+        arguments: added to the container's.
+        server: a URL in front of the API server.
+        environment: laid over the container's.
+        wait: until it is ready.
+    """
+    (daemon_set,) = (each for each in installed if each["kind"] == "DaemonSet")
+    namespace, spec = daemon_set["metadata"]["namespace"], _pod_of(daemon_set)
+    if "runtimeClassName" in spec:
+        plane.admin.apply(_runtime_class(spec["runtimeClassName"]))
+    pod = plane.add_pod(namespace, spec["serviceAccountName"], node, spec)
+    kubeconfig = plane.service_account_kubeconfig(namespace, spec["serviceAccountName"], server=server, pod=pod)
+    fields = {"metadata.namespace": namespace, "metadata.name": pod, "spec.nodeName": node}
+    process = name or f"{spec['containers'][0]['name']}-{node}"
+    return _start(plane, daemon_set, process, fields, kubeconfig, arguments, environment or {}, wait=wait)
+
+
+def _pod_of(controller: Mapping[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = controller["spec"]["template"]["spec"]
+    return spec
+
+
+def _runtime_class(name: str) -> dict[str, Any]:
+    return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name}
+
+
+def _start(
+    plane: ControlPlane,
+    controller: Mapping[str, Any],
+    name: str,
+    fields: Mapping[str, str],
+    kubeconfig: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    wait: bool,
+) -> Daemon:
+    """The process of the template's one container; `fields` are what the downward API would say."""
+    (container,) = _pod_of(controller)["containers"]
     port = free_port()
-    values = dict(_environment(container["env"], namespace, name)) | {
+    values = dict(_environment(container["env"], fields)) | {
         "DQO_LISTEN": f"{LOOPBACK}:{port}",
-        "DQO_KUBECONFIG": str(plane.service_account_kubeconfig(namespace, account, server=server)),
-        **(environment or {}),
+        "DQO_KUBECONFIG": str(kubeconfig),
+        **environment,
     }
     command = ["env", *(f"{key}={value}" for key, value in values.items()), str(DQO), *container["args"], *arguments]
     process = plane.new_server(name, command, ready=lambda: _is_ready(port))
@@ -152,9 +215,8 @@ def _get(port: int, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def _environment(variables: list[dict[str, Any]], namespace: str, pod: str) -> Iterator[tuple[str, str]]:
+def _environment(variables: list[dict[str, Any]], fields: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The container's variables, with what the downward API would fill in."""
-    fields = {"metadata.namespace": namespace, "metadata.name": pod}
     for variable in variables:
         if "value" in variable:
             yield variable["name"], variable["value"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 
@@ -23,13 +24,20 @@ class Right(NamedTuple):
         )
 
 
-def granted(objects: Iterable[dict[str, Any]]) -> set[Right]:
-    """The rights of all roles among the objects."""
+def granted(objects: Iterable[dict[str, Any]], namespace: str, account: str) -> set[Right]:
+    """The rights that the bindings among the objects give to the account, by roles that are among them too."""
+    objects = list(objects)
+    roles = {_identity(each): each for each in objects if each["kind"] in {"ClusterRole", "Role"}}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    bound = [
+        (each["metadata"].get("namespace", ""), each["roleRef"])
+        for each in objects
+        if each["kind"] in {"ClusterRoleBinding", "RoleBinding"} and subject in each["subjects"]
+    ]
     return {
-        Right(role["metadata"].get("namespace", ""), group, resource, verb, name)
-        for role in objects
-        if role["kind"] in {"ClusterRole", "Role"}
-        for rule in role["rules"]
+        Right(within, group, resource, verb, name)
+        for within, ref in bound
+        for rule in roles[ref["kind"], within if ref["kind"] == "Role" else "", ref["name"]]["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
@@ -37,17 +45,31 @@ def granted(objects: Iterable[dict[str, Any]]) -> set[Right]:
     }
 
 
+def _identity(obj: dict[str, Any]) -> tuple[str, str, str]:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
 def asked(events: Iterable[dict[str, Any]], namespace: str, account: str) -> set[Right]:
-    """What the account has asked for. A list or a watch of one object by its name counts as that object's."""
+    """What the account has asked for. A list or a watch of one object by its name counts as that object's.
+
+    A patch that has created its object, as the first apply does, has asked for both.
+    """
     user = f"system:serviceaccount:{namespace}:{account}"
     found = set()
     for event in events:
         ref = event.get("objectRef", {})
         if event["user"]["username"] == user and "resource" in ref:
             resource = "/".join(filter(None, (ref["resource"], ref.get("subresource"))))
-            name = "" if event["verb"] == "create" else ref.get("name", "")
-            found.add(Right(ref.get("namespace", ""), ref.get("apiGroup", ""), resource, event["verb"], name))
+            right = Right(ref.get("namespace", ""), ref.get("apiGroup", ""), resource, event["verb"])
+            if event["verb"] != "create":
+                found.add(right._replace(name=ref.get("name", "")))
+            if event["verb"] == "create" or _created(event):
+                found.add(right._replace(verb="create"))
     return found
+
+
+def _created(event: dict[str, Any]) -> bool:
+    return bool(event["verb"] == "patch" and event.get("responseStatus", {}).get("code") == HTTPStatus.CREATED)
 
 
 def assert_used_is_granted(used: set[Right], given: set[Right]) -> None:

@@ -144,4 +144,4 @@ async def test_every_right_is_used_and_none_is_missing(overlay: str, audited_pla
         await asyncio.to_thread(_expire_twice, plane, daemon)
         await asyncio.to_thread(daemon.server.stop)
     used = asked(plane.requests()[before:], NAMESPACE, ORCHESTRATOR)
-    assert_used_is_granted(used, granted(rendered(f"overlays/{overlay}")))
+    assert_used_is_granted(used, granted(rendered(f"overlays/{overlay}"), NAMESPACE, ORCHESTRATOR))
