@@ -19,10 +19,21 @@ GPU: Final = "nvidia.com/gpu"
 NVIDIA_PREFIX: Final = "nvidia.com/"
 MIG_PREFIX: Final = "nvidia.com/mig-"
 """Of the resources of MIG devices under the strategy `mixed`; the profile follows, such as `1g.10gb`."""
+SHARED_SUFFIX: Final = ".shared"
+"""What the device plugin puts behind the name of a resource that it shares, where it is told to rename these."""
 MAX_DEVICE_RESOURCES: Final = 32
 MAX_UNHEALTHY_DEVICES: Final = 64
 MAX_DEVICES: Final = 4096
 """Of one resource on one node: 16 GPUs of 7 MIG devices are 112."""
+LONGEST_HEARTBEAT: Final = 24 * 3600
+"""Seconds. An agent that says nothing for a day is of no use to a scheduler."""
+LONGEST_UUID: Final = 64
+"""Characters: `MIG-GPU-<UUID>/<GPU instance>/<compute instance>`, as old drivers write it, has up to 52."""
+LONGEST_REASON: Final = 32
+LONGEST_TEXT: Final = 128
+"""Characters of the versions and names that drivers and kernels give."""
+LONGEST_PROBLEM: Final = 512
+"""Characters of the message of a problem."""
 INVENTORY_MANAGER: Final = "kueue-dqo-nvidia-gpu-agent"
 """The field manager of `spec.inventory`."""
 PROBLEM_MANAGER: Final = "kueue-dqo-nvidia-gpu-problem"

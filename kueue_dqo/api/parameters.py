@@ -1,7 +1,7 @@
 """Our own parameter objects (`kueue-dqo.dev/v1alpha1`): what a provider of the suite is told.
 
 Unknown fields are refused: a typo must not change a capacity. What the definitions of these kinds check on the API
-server, `parameter_checks.py` checks for manifests that never saw one.
+server, `parameter_checks/` checks for manifests that never saw one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ NODE_INVENTORY_CONTROLLER: Final = "kueue-dqo.dev/node-inventory"
 NVIDIA_GPU_CONTROLLER: Final = "kueue-dqo.dev/nvidia-gpu"
 MANUAL_CONTROLLER: Final = "kueue-dqo.dev/manual"
 COMPOSITE_CONTROLLER: Final = "kueue-dqo.dev/composite"
+NODE_CONTROLLERS: Final = frozenset({NODE_INVENTORY_CONTROLLER, NVIDIA_GPU_CONTROLLER})
+"""Those whose capacity is what the nodes have that are there now."""
 NODE_INVENTORY_PARAMETERS: Final = "NodeInventoryParameters"
 NVIDIA_GPU_PARAMETERS: Final = "NvidiaGpuParameters"
 MANUAL_CAPACITY: Final = "ManualCapacity"
@@ -188,6 +190,11 @@ class NodeParametersSpec(CommonParameters, frozen=True, gc=False, kw_only=True):
     node_selector: LabelSelector = LabelSelector()
     """Nodes that it does not select are none of this provider's."""
     cordoned: Cordoned = Cordoned.EXCLUDE
+
+    @property
+    def needs_pods(self) -> bool:
+        """Whether anything is counted by pods."""
+        return self.cordoned is Cordoned.COUNT_ALLOCATED
 
 
 class NodeInventoryParametersSpec(NodeParametersSpec, frozen=True, gc=False, kw_only=True):

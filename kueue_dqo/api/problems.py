@@ -46,13 +46,14 @@ class Form(NamedTuple):
 
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+"""The pattern of a DNS subdomain, of whatever length."""
 DNS_LABEL: Final = Form(re.compile(_LABEL), 63, "DNS label: at most 63 lower-case letters, digits and '-'")
 OBJECT_NAME: Final = Form(
-    re.compile(_SUBDOMAIN), 253, "object name: at most 253 lower-case letters, digits, '-' and '.'"
+    re.compile(SUBDOMAIN), 253, "object name: at most 253 lower-case letters, digits, '-' and '.'"
 )
-API_GROUP: Final = Form(re.compile(_SUBDOMAIN), 253, "API group, such as kueue-dqo.dev")
-_QUALIFIED: Final = re.compile(rf"({_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+API_GROUP: Final = Form(re.compile(SUBDOMAIN), 253, "API group, such as kueue-dqo.dev")
+_QUALIFIED: Final = re.compile(rf"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 RESOURCE_NAME: Final = Form(_QUALIFIED, 317, "name of a resource, such as cpu or nvidia.com/gpu")
 LABEL_KEY: Final = Form(_QUALIFIED, 317, "key of a label, such as topology.kubernetes.io/zone")
 LABEL_VALUE: Final = Form(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from kueue_dqo.api import dqo
+from kueue_dqo.api.gpu import NodeGPUReport
+from kueue_dqo.api.gpu_checks import problems_of_report
 from kueue_dqo.api.kueue import ClusterQueue, Cohort, QuotaNode
 from kueue_dqo.api.meta import Condition, ObjectMeta, parse_time
 from kueue_dqo.api.parameter_checks import problems_of_parameters
@@ -116,6 +118,7 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[FieldProblem]]]] = {
     ClusterQueue: _quota_node,
     Cohort: _quota_node,
     ParametersObject: _parameters_object,
+    NodeGPUReport: problems_of_report,
 }
 
 

@@ -17,7 +17,13 @@ from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, FULL, GOO
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "manifests/crds/providers"
 EXAMPLES = sorted((ROOT / "examples/parameters").glob("*.yaml"))
-PLURALS = dict(zip(KINDS, ("nodeinventoryparameters", "manualcapacities", "compositeparameters"), strict=True))
+PLURALS = dict(
+    zip(
+        KINDS,
+        ("nodeinventoryparameters", "nvidiagpuparameters", "manualcapacities", "compositeparameters"),
+        strict=True,
+    )
+)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -102,10 +108,13 @@ def test_a_condition_excludes_nodes_while_it_is_true_unless_told_otherwise(admin
 
 
 @pytest.mark.parametrize("without", [{"spec": {}}, {"spec": None}, {}], ids=["empty", "null", "absent"])
-def test_the_last_field_of_what_is_all_optional_can_be_taken_out(without: dict[str, Any], admin: Admin) -> None:
+@pytest.mark.parametrize("kind", ["NodeInventoryParameters", "NvidiaGpuParameters"])
+def test_the_last_field_of_what_is_all_optional_can_be_taken_out(
+    kind: str, without: dict[str, Any], admin: Admin
+) -> None:
     """Server-side apply makes null of what it has emptied, however the manifest writes that."""
-    obj = _object("NodeInventoryParameters")
-    admin.apply({**obj, "spec": {"readyDelay": "2m"}})
+    obj = _object(kind)
+    admin.apply({**obj, "spec": {"cordoned": "CountAllocated"}})
     del obj["spec"]
     admin.apply({**obj, **without})
     assert admin.get(admin.path_of(obj))["spec"] == {}
@@ -135,6 +144,7 @@ def test_overrides_keep_the_order_in_which_they_are_applied(admin: Admin) -> Non
 
 ROWS: dict[str, dict[str, Any]] = {
     "NodeInventoryParameters": {"Cordoned": "CountAllocated", "Reserve": "UnmanagedPods"},
+    "NvidiaGpuParameters": {"MIG strategy": "Mixed", "Grace": "30m"},
     "ManualCapacity": {"Baseline": '[{"name":"h100","resources":{"cpu":"960","memory":"1.5Ti","nvidia.com/gpu":80}}]'},
     "CompositeParameters": {"Combine": "Min", "Members": '[{"name":"nodes"},{"name":"account.eu-west-1"}]'},
 }
@@ -162,9 +172,9 @@ def test_a_definition_has_its_scope_and_labels(kind: str, shared_plane: ControlP
 
 
 def test_every_definition_is_in_the_kustomization() -> None:
-    """And nothing else is."""
+    """And nothing else is, but the reports that agents write."""
     listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
-    assert sorted(listed) == sorted(f"{plural}.yaml" for plural in PLURALS.values())
+    assert sorted(listed) == sorted([*(f"{plural}.yaml" for plural in PLURALS.values()), "nodegpureports.yaml"])
 
 
 def _documents(path: Path) -> list[dict[str, Any]]:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 NODES, MANUAL, COMPOSITE = "NodeInventoryParameters", "ManualCapacity", "CompositeParameters"
-KINDS: Final = (NODES, MANUAL, COMPOSITE)
+GPUS: Final = "NvidiaGpuParameters"
+KINDS: Final = (NODES, GPUS, MANUAL, COMPOSITE)
 API_VERSION: Final = "kueue-dqo.dev/v1alpha1"
 ABSENT: Any = object()
 GPU: Final = "nvidia.com/gpu"
+SLICE: Final = "nvidia.com/mig-1g.10gb"
 SUBDOMAIN: Final = ".".join(["a" * 61] * 4)
 LONG_RESOURCE: Final = f"{SUBDOMAIN}/{'r' * 63}"
 assert (len(SUBDOMAIN), len(LONG_RESOURCE)) == (247, 311)
@@ -31,22 +33,44 @@ OVERRIDE: Final[dict[str, Any]] = {
     "timeZone": "Europe/Berlin",
     "flavors": [{"name": "h100", "resources": {GPU: 0}}],
 }
+SELECTOR: Final[dict[str, Any]] = {
+    "matchLabels": {"topology.kubernetes.io/zone": "a", "empty": ""},
+    "matchExpressions": [
+        {"key": "pool", "operator": "In", "values": ["a", "b"]},
+        {"key": "example.com/broken", "operator": "DoesNotExist"},
+    ],
+}
 FULL: Final[dict[str, dict[str, Any]]] = {
     NODES: {
         **COMMON,
-        "nodeSelector": {
-            "matchLabels": {"topology.kubernetes.io/zone": "a", "empty": ""},
-            "matchExpressions": [
-                {"key": "pool", "operator": "In", "values": ["a", "b"]},
-                {"key": "example.com/broken", "operator": "DoesNotExist"},
-            ],
-        },
+        "nodeSelector": SELECTOR,
         "requiredResources": [{"flavor": "h100", "resource": GPU}, {"flavor": "a100", "resource": GPU}],
         "excludedConditions": [{"type": "GpuFault", "status": "True"}, {"type": "GpuFault", "status": "Unknown"}],
         "readyDelay": "2m",
         "explicitZeros": [{"flavor": "h100", "resources": ["cpu", GPU]}],
         "cordoned": "CountAllocated",
         "reserve": "UnmanagedPods",
+    },
+    GPUS: {
+        **COMMON,
+        "resources": {
+            "include": [GPU, f"{SLICE}.shared", "nvidia.com/mig-3g.40gb"],
+            "exclude": ["example.com/license"],
+        },
+        "headroom": [
+            {"flavor": "h100", "resource": GPU, "percent": 5},
+            {"flavor": "h100", "resource": f"{SLICE}.shared", "quantity": "2"},
+            {"flavor": "a100", "resource": GPU, "quantity": 2},
+        ],
+        "nodeSelector": SELECTOR,
+        "cordoned": "CountAllocated",
+        "capByAllocatable": False,
+        "migStrategy": "Mixed",
+        "sharing": [
+            {"resource": GPU, "replicas": 4},
+            {"resource": SLICE, "replicas": 2, "rename": f"{SLICE}.shared"},
+        ],
+        "agents": {"grace": "30m", "maxSilentPercent": 50},
     },
     MANUAL: {
         **COMMON,
@@ -127,8 +151,12 @@ def _flavors(count: int, **more: Any) -> list[dict[str, Any]]:
     return [{"name": f"f{number}", **more} for number in range(count)]
 
 
-def _pairs(count: int) -> list[dict[str, Any]]:
-    return [{"flavor": f"f{number}", "resource": "cpu", "percent": 1} for number in range(count)]
+def _pairs(count: int, resource: str = "cpu") -> list[dict[str, Any]]:
+    return [{"flavor": f"f{number}", "resource": resource, "percent": 1} for number in range(count)]
+
+
+def _shares(count: int) -> list[dict[str, Any]]:
+    return [{"resource": f"nvidia.com/mig-{number + 1}g.10gb", "replicas": 2} for number in range(count)]
 
 
 def _overrides(count: int) -> list[dict[str, Any]]:
@@ -174,6 +202,32 @@ GOOD: Final = [
     Case(NODES, "excludedConditions.0.type", "example.com/Fault"),
     Case(NODES, "readyDelay", "0h0m0s"),
     Case(NODES, "", {"explicitZeros": [{"flavor": f"f{n}", "resources": _resources(64)} for n in range(8)]}),
+    *(
+        Case(GPUS, path, ABSENT)
+        for path in (SELECTION, "sharing", "sharing.1.rename", "agents", "nodeSelector", "cordoned")
+    ),
+    Case(GPUS, "", {}),
+    Case(GPUS, "", {"resources": {"exclude": [GPU, "cpu"]}, "sharing": [{"resource": GPU, "replicas": 2}]}),
+    Case(GPUS, "", {"resources": {"include": ["nvidia.com/gpu.shared"]}}),
+    *(Case(GPUS, "capByAllocatable", each) for each in (True, ABSENT)),
+    *(Case(GPUS, "migStrategy", each) for each in ("Auto", ABSENT)),
+    *(
+        Case(GPUS, "", {"migStrategy": each, "sharing": [{"resource": GPU, "replicas": 2}]})
+        for each in ("None", "Single", "Mixed")
+    ),
+    Case(GPUS, "sharing", []),
+    Case(GPUS, "", {"sharing": _shares(32)}),
+    *(Case(GPUS, "sharing.0.replicas", each) for each in (1, 2, 1000)),
+    *(
+        Case(GPUS, "sharing.0.resource", f"nvidia.com/mig-{each}")
+        for each in ("1g.5gb", "1c.3g.20gb", "1g.10gb.me", "1g.24gb-me", "1g.24gb.me.all", "10g.180gb")
+    ),
+    *(
+        Case(GPUS, "sharing.1.rename", f"nvidia.com/{each}")
+        for each in ("gpu.shared", "mig-1g.5gb.shared", "h100", "a-b.c-d", "x" * 52)
+    ),
+    *(Case(GPUS, "agents.grace", each) for each in ("0s", "8784h", ABSENT)),
+    *(Case(GPUS, "agents.maxSilentPercent", each) for each in (0, 100, ABSENT)),
     Case(MANUAL, BASELINE, _flavors(64, resources={"cpu": 1})),
     Case(MANUAL, f"{BASELINE}.0.resources", dict.fromkeys(_resources(64), 1)),
     Case(MANUAL, f"{BASELINE}.0.resources", {LONG_RESOURCE: 1, "cpu": 0, "a.b_c-D": "1"}),
@@ -249,7 +303,7 @@ BAD: Final = [
         Case(
             kind,
             "",
-            {**FULL[kind], "resources": {"exclude": ["cpu"]}, "headroom": _pairs(1), "explicitZeros": ABSENT},
+            {**FULL[kind], "resources": {"exclude": [GPU]}, "headroom": _pairs(1, GPU), "explicitZeros": ABSENT},
             f"{HEADROOM}.0.resource",
             "in spec.resources.exclude",
         )
@@ -259,7 +313,7 @@ BAD: Final = [
     Case(NODES, f"{HEADROOM}.0.flavor", ABSENT, says="is required and missing"),
     Case(NODES, f"{HEADROOM}.0.resource", ABSENT, says="is required and missing"),
     *(
-        Case(kind, "", {**FULL[kind], "resources": {}, "explicitZeros": ABSENT, "headroom": _pairs(257)}, HEADROOM)
+        Case(kind, "", {**FULL[kind], "resources": {}, "explicitZeros": ABSENT, "headroom": _pairs(257, GPU)}, HEADROOM)
         for kind in KINDS
     ),
     *(Case(NODES, f"{GUARDS}.fallAfter", each, says="is no duration") for each in NO_DURATIONS),
@@ -366,6 +420,64 @@ BAD: Final = [
         says="'a' is listed more than once",
     ),
     Case(NODES, "", {"explicitZeros": [{"flavor": f"f{n}", "resources": ["cpu"]} for n in range(65)]}, "explicitZeros"),
+    # GPUs
+    Case(GPUS, "cordoned", "Count", says='"Count" is none of Exclude, CountAllocated'),
+    Case(
+        GPUS, "nodeSelector.matchExpressions.0.values", ["a b"], f"{EXPRESSIONS}.0.values.0", "is no value of a label"
+    ),
+    Case(GPUS, "capByAllocatable", "yes", says="true or false is wanted"),
+    Case(GPUS, "migStrategy", "mixed", says='"mixed" is none of Auto, None, Single, Mixed'),
+    *(
+        Case(GPUS, "migStrategy", each, "sharing.1.resource", f"is not offered with migStrategy {each}")
+        for each in ("None", "Single")
+    ),
+    Case(GPUS, f"{SELECTION}.include.2", "cpu", says="'cpu' is not reported by this provider: nvidia.com/… alone"),
+    Case(GPUS, f"{SELECTION}.include.2", "amd.com/gpu", says="is not reported by this provider"),
+    Case(GPUS, f"{SELECTION}.include.2", SLICE, says=f"is renamed by spec.sharing: write '{SLICE}.shared'"),
+    Case(GPUS, f"{SELECTION}.exclude.0", SLICE, says=f"is renamed by spec.sharing: write '{SLICE}.shared'"),
+    *(
+        Case(GPUS, "", {**FULL[GPUS], "resources": ABSENT, "headroom": _pairs(1, name)}, f"{HEADROOM}.0.resource", says)
+        for name, says in (("memory", "is not reported by this provider"), (SLICE, f"write '{SLICE}.shared'"))
+    ),
+    *(Case(GPUS, f"sharing.0.{name}", ABSENT, says="is required and missing") for name in ("resource", "replicas")),
+    Case(GPUS, "sharing.0.factor", 4, says="is no field"),
+    *(
+        Case(GPUS, "sharing.0.resource", each, says="is no name of NVIDIA's devices")
+        for each in (
+            *("", "gpu", "cpu", "nvidia.com/gpus", "nvidia.com/gpu.shared", "nvidia.com/mig-1g10gb", "nvidia.com/mig-"),
+            *("nvidia.com/mig-1g.10GB", "nvidia.com/mig-1g.10gb+me", "example.com/gpu", "nvidia.com/gpu\n"),
+            f"nvidia.com/mig-1g.10gb.{'a' * 52}",
+        )
+    ),
+    Case(GPUS, "sharing.0.resource", "nvidia.com/mig-1g.5gb.shared", says="write 'nvidia.com/mig-1g.5gb'"),
+    Case(GPUS, "sharing.0.resource", SLICE, "sharing", f"'{SLICE}' is listed more than once"),
+    Case(GPUS, "", {"sharing": _shares(33)}, "sharing", "33 entries"),
+    *(Case(GPUS, "sharing.0.replicas", each, says=f"{each} is no number of replicas") for each in (0, -1, 1001)),
+    *(Case(GPUS, "sharing.0.replicas", each, says="integer") for each in ("4", 1.5)),
+    *(
+        Case(GPUS, "sharing.1.rename", each, "sharing.1.rename", "is no name that NVIDIA's device plugin gives")
+        for each in (
+            *("", "gpu.shared", "example.com/gpu.shared", "nvidia.com/GPU", "nvidia.com/gpu_shared", "nvidia.com/a/b"),
+            *("nvidia.com/-a", "nvidia.com/a-", "nvidia.com/", "nvidia.com/gpu.shared\n", f"nvidia.com/{'x' * 53}"),
+        )
+    ),
+    *(
+        Case(GPUS, "sharing.1.rename", each, says="is the name of devices that are not shared")
+        for each in (SLICE, "nvidia.com/mig-2g.20gb")
+    ),
+    Case(GPUS, "sharing.1.rename", GPU, says=f"choose another one, such as {SLICE}.shared, or leave it out"),
+    Case(
+        GPUS,
+        "",
+        {"sharing": [{**each, "rename": "nvidia.com/shared"} for each in _shares(2)]},
+        "sharing",
+        "'nvidia.com/shared' is the new name of more than one resource",
+    ),
+    Case(GPUS, "agents.graec", "10m", says="is no field"),
+    *(Case(GPUS, "agents.grace", each, says="is no duration") for each in (*NO_DURATIONS, 10)),
+    Case(GPUS, "agents.grace", "8784h1s", says="is more than a year"),
+    *(Case(GPUS, "agents.maxSilentPercent", each, says=f"{each} is no share") for each in (-1, 101)),
+    *(Case(GPUS, "agents.maxSilentPercent", each, says="integer") for each in ("20", 0.5)),
     # manual
     Case(MANUAL, "baseline", ABSENT, says="is required and missing"),
     Case(MANUAL, BASELINE, ABSENT, says="is required and missing"),

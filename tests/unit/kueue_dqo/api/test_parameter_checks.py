@@ -12,9 +12,11 @@ import msgspec
 import pytest
 import yaml
 
-from kueue_dqo.api import parameter_checks, problems, recurrences
+from kueue_dqo.api import gpu_checks, problems, recurrences
 from kueue_dqo.api.durations import LONGEST
+from kueue_dqo.api.gpu import SHARED_SUFFIX
 from kueue_dqo.api.meta import ObjectMeta
+from kueue_dqo.api.parameter_checks import common, composite, gpus, manual, nodes
 from kueue_dqo.api.parameters import (
     CommonParameters,
     Guards,
@@ -246,8 +248,9 @@ def test_the_common_part_is_the_same_in_every_definition(kind: str) -> None:
     first, own = _schema(KINDS[0]), _schema(kind)
     assert own["x-kubernetes-validations"] == first["x-kubernetes-validations"]
     assert _common_fields(own) == _common_fields(first)
-    assert _common_rules(own) == _common_rules(first)
-    assert len(_common_rules(own)) == 2
+    rules = _common_rules(first)
+    assert len(rules) == 2
+    assert [rule for rule in _common_rules(own) if rule in rules] == rules
     assert {field.encode_name for field in msgspec.structs.fields(CommonParameters)} == COMMON.keys()
 
 
@@ -272,6 +275,8 @@ def test_what_a_fall_is_measured_by_is_told_as_it_is() -> None:
 
 
 FORMS = {
+    "sharing.*.resource": gpu_checks.DEVICES,
+    "sharing.*.rename": gpu_checks.NVIDIA_RESOURCE,
     ".flavor": problems.OBJECT_NAME,
     ".resource": problems.RESOURCE_NAME,
     "include.*": problems.RESOURCE_NAME,
@@ -284,9 +289,9 @@ FORMS = {
     "flavors.*.name": problems.OBJECT_NAME,
     "overrides.*.name": problems.DNS_LABEL,
     "members.*.name": problems.OBJECT_NAME,
-    ".begin": parameter_checks.TIME,
-    ".end": parameter_checks.TIME,
-    ".timeZone": parameter_checks.TIME_ZONE,
+    ".begin": manual.TIME,
+    ".end": manual.TIME,
+    ".timeZone": manual.TIME_ZONE,
 }
 
 
@@ -300,7 +305,9 @@ def test_texts_have_the_same_form_and_length_in_both(kind: str) -> None:
             used[path] = schema["maxLength"], schema["pattern"]
             assert used[path] == (form.longest, f"^{form.pattern.pattern}$"), path
         elif schema.get("type") == "string" and "enum" not in schema:
-            assert path.endswith((".fallAfter", ".riseAfter", ".breakerGrace", ".readyDelay", ".recurrence")), path
+            assert path.endswith(
+                (".fallAfter", ".riseAfter", ".breakerGrace", ".readyDelay", ".grace", ".recurrence")
+            ), path
     assert used
 
 
@@ -355,14 +362,15 @@ def test_a_year_is_as_long_in_both(kind: str) -> None:
 def test_limits_of_lists_are_the_same_in_both() -> None:
     """By path."""
     limits = {
-        "spec.resources.include": parameter_checks.MAX_SELECTED_RESOURCES,
-        "spec.resources.exclude": parameter_checks.MAX_SELECTED_RESOURCES,
-        "spec.headroom": parameter_checks.MAX_HEADROOM,
-        "spec.nodeSelector.matchExpressions": parameter_checks.MAX_SELECTOR_ENTRIES,
-        "spec.nodeSelector.matchExpressions.*.values": parameter_checks.MAX_SELECTOR_ENTRIES,
-        "spec.excludedConditions": parameter_checks.MAX_EXCLUDED_CONDITIONS,
-        "spec.overrides": parameter_checks.MAX_OVERRIDES,
-        "spec.members": parameter_checks.MAX_MEMBERS,
+        "spec.resources.include": common.MAX_SELECTED_RESOURCES,
+        "spec.resources.exclude": common.MAX_SELECTED_RESOURCES,
+        "spec.headroom": common.MAX_HEADROOM,
+        "spec.nodeSelector.matchExpressions": nodes.MAX_SELECTOR_ENTRIES,
+        "spec.nodeSelector.matchExpressions.*.values": nodes.MAX_SELECTOR_ENTRIES,
+        "spec.excludedConditions": nodes.MAX_EXCLUDED_CONDITIONS,
+        "spec.overrides": manual.MAX_OVERRIDES,
+        "spec.sharing": gpus.MAX_SHARED_RESOURCES,
+        "spec.members": composite.MAX_MEMBERS,
     }
     found = {
         path: schema["maxItems"]
@@ -371,6 +379,19 @@ def test_limits_of_lists_are_the_same_in_both() -> None:
         if path in limits
     }
     assert found == limits
+
+
+def test_numbers_of_shares_are_the_same_in_both() -> None:
+    """A device is offered as itself, or as so many at the most."""
+    (replicas,) = (each for path, each in _nodes(_schema("NvidiaGpuParameters")) if path.endswith(".replicas"))
+    assert (replicas["minimum"], replicas["maximum"]) == (1, gpus.MAX_REPLICAS)
+
+
+def test_what_is_no_new_name_has_the_same_form_in_both() -> None:
+    """The names of devices, which a rule tells apart from those of shared ones."""
+    (rename,) = (each for path, each in _nodes(_schema("NvidiaGpuParameters")) if path.endswith(".rename"))
+    assert f"matches(r'^{gpu_checks.DEVICES.pattern.pattern}$')" in _rules(rename)
+    assert f"endsWith('{SHARED_SUFFIX}')" in _rules(rename)
 
 
 def test_every_operator_of_a_selector_is_in_the_table() -> None:

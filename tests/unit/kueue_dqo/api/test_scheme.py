@@ -48,6 +48,15 @@ from kueue_dqo.api.dqo import (
     SubtreeRootQuotaRef,
 )
 from kueue_dqo.api.durations import Duration
+from kueue_dqo.api.gpu import (
+    AgentProblem,
+    DeviceCount,
+    GPUInventory,
+    NodeGPUReport,
+    NodeGPUReportSpec,
+    ReportMeta,
+    UnhealthyDevice,
+)
 from kueue_dqo.api.kueue import (
     AdmissionCheck,
     AdmissionCheckRule,
@@ -68,6 +77,7 @@ from kueue_dqo.api.kueue import (
 )
 from kueue_dqo.api.meta import Condition, ManagedFields, ObjectMeta
 from kueue_dqo.api.parameters import (
+    Agents,
     Combine,
     CompositeMember,
     CompositeParameters,
@@ -83,14 +93,18 @@ from kueue_dqo.api.parameters import (
     ManualCapacitySpec,
     ManualFlavor,
     ManualOverride,
+    MigStrategy,
     NodeInventoryParameters,
     NodeInventoryParametersSpec,
+    NvidiaGpuParameters,
+    NvidiaGpuParametersSpec,
     OnMemberNotReady,
     RequiredResource,
     Reserve,
     ResourceSelection,
     SelectorExpression,
     SelectorOperator,
+    SharedResource,
 )
 from kueue_dqo.api.problems import FieldProblem
 from kueue_dqo.api.quantity import Format, Quantity
@@ -431,6 +445,94 @@ NODE_INVENTORY_PARAMETERS: Final = Sample(
         ),
     ),
 )
+GPU: Final = "nvidia.com/gpu"
+SLICE: Final = "nvidia.com/mig-1g.10gb"
+NVIDIA_GPU_PARAMETERS: Final = Sample(
+    "kueue-dqo.dev/v1alpha1",
+    "NvidiaGpuParameters",
+    {
+        "metadata": METADATA,
+        "spec": {
+            **COMMON_PARAMETERS,
+            "resources": {"include": [GPU, f"{SLICE}.shared"], "exclude": ["pods"]},
+            "headroom": [
+                {"flavor": "spot", "resource": GPU, "percent": 5},
+                {"flavor": "spot", "resource": f"{SLICE}.shared", "quantity": "2"},
+            ],
+            "nodeSelector": {
+                "matchLabels": {"zone": "a"},
+                "matchExpressions": [{"key": "pool", "operator": "In", "values": ["fast"]}],
+            },
+            "cordoned": "CountAllocated",
+            "capByAllocatable": False,
+            "migStrategy": "Mixed",
+            "sharing": [{"resource": SLICE, "replicas": 4, "rename": f"{SLICE}.shared"}],
+            "agents": {"grace": "5m", "maxSilentPercent": 50},
+        },
+    },
+    NvidiaGpuParameters(
+        META,
+        NvidiaGpuParametersSpec(
+            resources=ResourceSelection((GPU, f"{SLICE}.shared"), ("pods",)),
+            headroom=(
+                Headroom("spot", GPU, percent=5),
+                Headroom("spot", f"{SLICE}.shared", quantity=Quantity.of(2)),
+            ),
+            guards=COMMON["guards"],
+            node_selector=LabelSelector({"zone": "a"}, (SelectorExpression("pool", SelectorOperator.IN, ("fast",)),)),
+            cordoned=Cordoned.COUNT_ALLOCATED,
+            cap_by_allocatable=False,
+            mig_strategy=MigStrategy.MIXED,
+            sharing=(SharedResource(SLICE, 4, f"{SLICE}.shared"),),
+            agents=Agents(Duration(300), 50),
+        ),
+    ),
+)
+NODE_GPU_REPORT: Final = Sample(
+    "kueue-dqo.dev/v1alpha1",
+    "NodeGPUReport",
+    {
+        "metadata": {
+            "name": "node-1.example.com",
+            "uid": "6fd3c6f6-0f3a-4d3f-a0ac-3fe6a4ba9d3c",
+            "resourceVersion": "12",
+            "managedFields": METADATA["managedFields"],
+        },
+        "spec": {
+            "inventory": {
+                "renewTime": "2026-01-31T12:00:00Z",
+                "heartbeatSeconds": 300,
+                "bootId": "5a7c1f0e",
+                "driverVersion": "570.86.15",
+                "product": "NVIDIA H100 80GB HBM3",
+                "gpus": 7,
+                "migGpus": 1,
+                "devices": [{"name": GPU, "healthy": 6, "unhealthy": 1}, {"name": SLICE, "healthy": 7}],
+                "unhealthy": [{"reason": "Lost", "since": "2026-01-31T11:00:00Z", "uuid": "GPU-8f5c", "index": 3}],
+                "unhealthyNotListed": 2,
+            },
+            "problem": {"reason": "DriverNotLoaded", "message": "no driver", "since": "2026-01-31T12:01:00Z"},
+        },
+    },
+    NodeGPUReport(
+        ReportMeta("node-1.example.com", "6fd3c6f6-0f3a-4d3f-a0ac-3fe6a4ba9d3c", "12", META.managed_fields),
+        NodeGPUReportSpec(
+            GPUInventory(
+                renew_time="2026-01-31T12:00:00Z",
+                heartbeat_seconds=300,
+                boot_id="5a7c1f0e",
+                driver_version="570.86.15",
+                product="NVIDIA H100 80GB HBM3",
+                gpus=7,
+                mig_gpus=1,
+                devices=(DeviceCount(GPU, 6, 1), DeviceCount(SLICE, 7)),
+                unhealthy=(UnhealthyDevice("Lost", "2026-01-31T11:00:00Z", "GPU-8f5c", 3),),
+                unhealthy_not_listed=2,
+            ),
+            AgentProblem("DriverNotLoaded", "no driver", "2026-01-31T12:01:00Z"),
+        ),
+    ),
+)
 MANUAL_CAPACITY: Final = Sample(
     "kueue-dqo.dev/v1alpha1",
     "ManualCapacity",
@@ -491,7 +593,7 @@ COMPOSITE_PARAMETERS: Final = Sample(
         ),
     ),
 )
-OUR_PARAMETERS: Final = (NODE_INVENTORY_PARAMETERS, MANUAL_CAPACITY, COMPOSITE_PARAMETERS)
+OUR_PARAMETERS: Final = (NODE_INVENTORY_PARAMETERS, NVIDIA_GPU_PARAMETERS, MANUAL_CAPACITY, COMPOSITE_PARAMETERS)
 RESOURCE_FLAVOR: Final = Sample(
     "kueue.x-k8s.io/v1beta2", "ResourceFlavor", RESOURCE_FLAVOR_CONTENT, RESOURCE_FLAVOR_OBJECT
 )
@@ -511,6 +613,7 @@ SAMPLES: Final = (
     CAPACITY_PROVIDER,
     ORCHESTRATOR,
     *OUR_PARAMETERS,
+    NODE_GPU_REPORT,
 )
 
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"{sample.kind}-{sample.version}")
@@ -1113,6 +1216,18 @@ REQUIRED: Final = {
         "spec.capacityDistribution.subtreeRootQuotaRef.name",
         "status.effectiveCapacity.flavors[].name",
     },
+    "NodeGPUReport": META_FIELDS
+    | {
+        "spec.inventory.renewTime",
+        "spec.inventory.heartbeatSeconds",
+        "spec.inventory.devices[].name",
+        "spec.inventory.devices[].healthy",
+        "spec.inventory.unhealthy[].reason",
+        "spec.inventory.unhealthy[].since",
+        "spec.problem.reason",
+        "spec.problem.message",
+        "spec.problem.since",
+    },
     "Pod": META_FIELDS
     | {
         "spec.containers[].name",
@@ -1131,6 +1246,15 @@ REQUIRED: Final = {
         "spec.excludedConditions[].type",
         "spec.explicitZeros[].flavor",
         "spec.explicitZeros[].resources",
+    },
+    "NvidiaGpuParameters": META_FIELDS
+    | HEADROOM_FIELDS
+    | {
+        "spec",
+        "spec.nodeSelector.matchExpressions[].key",
+        "spec.nodeSelector.matchExpressions[].operator",
+        "spec.sharing[].resource",
+        "spec.sharing[].replicas",
     },
     "ManualCapacity": META_FIELDS
     | HEADROOM_FIELDS
