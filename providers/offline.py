@@ -1,7 +1,7 @@
 """The statuses that our daemons would write first, from objects alone: for a plan. Pure.
 
 Parameters, observation and settlement are those of the daemons. No guard holds anything back: guards compare with what
-is published, and that is nothing yet.
+is published, and that is nothing yet. No agent is found silent either: a report holds, however old it is.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.core import Node, Pod
+from kueue_dqo.api.gpu import NodeGPUReport
 from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.meta import OUR_GROUP, ObjectKey
 from kueue_dqo.api.parameters import (
@@ -25,10 +26,14 @@ from kueue_dqo.api.parameters import (
     MANUAL_CONTROLLER,
     NODE_INVENTORY_CONTROLLER,
     NODE_INVENTORY_PARAMETERS,
+    NVIDIA_GPU_CONTROLLER,
+    NVIDIA_GPU_PARAMETERS,
     CommonParameters,
     CompositeParametersSpec,
     ManualCapacitySpec,
     NodeInventoryParametersSpec,
+    NodeParametersSpec,
+    NvidiaGpuParametersSpec,
     ParametersObject,
 )
 from kueue_dqo.provider import CapacityError, Misconfigured, Observation, Peer, Request, WithoutParameters
@@ -36,6 +41,8 @@ from providers.composite import compute as composite
 from providers.manual import compute as manual
 from providers.node_inventory import compute as node_inventory
 from providers.nodes.pods import NodePods, PodIndex, use_of
+from providers.nvidia_gpu import compute as nvidia_gpu
+from providers.nvidia_gpu.silence import Seen
 from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import check_flavors, message_of_status, settle
 from providers.status import Held, Verdict, condition_of
@@ -54,14 +61,17 @@ class Objects:
     flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict)
     nodes: Collection[Node] = ()
     pods: Collection[Pod] = ()
+    reports: Mapping[str, NodeGPUReport] = field(default_factory=dict)
+    """By the name of the node."""
     declared: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
     """The resources that some queue has a quota for, by flavor."""
 
 
 class _Cluster(NamedTuple):
-    """What the node inventory counts."""
+    """What those count that count nodes."""
 
     nodes: Collection[Node]
+    reports: Mapping[str, Seen]
     declared: Mapping[str, AbstractSet[str]]
     pods: Mapping[str, NodePods]
 
@@ -82,6 +92,14 @@ CONTROLLERS: Final = {
         NodeInventoryParametersSpec,
         WithoutParameters.DEFAULTS,
         lambda request, cluster: node_inventory.observe(request, cluster.nodes, cluster.declared, cluster.pods),
+    ),
+    NVIDIA_GPU_CONTROLLER: _Controller(
+        NVIDIA_GPU_PARAMETERS,
+        NvidiaGpuParametersSpec,
+        WithoutParameters.DEFAULTS,
+        lambda request, cluster: (
+            nvidia_gpu.observe(request, cluster.nodes, cluster.reports, cluster.declared, cluster.pods).observation
+        ),
     ),
     MANUAL_CONTROLLER: _Controller(
         MANUAL_CAPACITY,
@@ -109,7 +127,10 @@ def first_statuses(objects: Objects, now: datetime.datetime) -> dict[str, dqo.Ca
     """
     ours = _ours(objects)
     cluster = _Cluster(
-        objects.nodes, objects.declared, _pods_by_node(objects.pods) if depending_on_pods(objects) else {}
+        objects.nodes,
+        _seen(objects.reports, now),
+        objects.declared,
+        _pods_by_node(objects.pods) if depending_on_pods(objects) else {},
     )
     providers = dict(objects.providers)
     computed: dict[str, dqo.CapacityProvider] = {}
@@ -146,7 +167,16 @@ def depending_on_pods(objects: Objects) -> list[str]:
     return sorted(
         name
         for name, each in _ours(objects).items()
-        if each.is_computed and isinstance(each.parameters, NodeInventoryParametersSpec) and each.parameters.needs_pods
+        if each.is_computed and isinstance(each.parameters, NodeParametersSpec) and each.parameters.needs_pods
+    )
+
+
+def depending_on_reports(objects: Objects) -> list[str]:
+    """The names of those that are computed from reports of GPUs."""
+    return sorted(
+        name
+        for name, each in _ours(objects).items()
+        if each.is_computed and isinstance(each.parameters, NvidiaGpuParametersSpec)
     )
 
 
@@ -224,6 +254,20 @@ def _pods_by_node(pods: Iterable[Pod]) -> Mapping[str, NodePods]:
     for pod in pods:
         index.change(None, use_of(pod))
     return index.nodes
+
+
+def _seen(reports: Mapping[str, NodeGPUReport], now: datetime.datetime) -> Mapping[str, Seen]:
+    """Every report as if it were just written: how old one is by the time of a plan says nothing of its agent.
+
+    A problem beside an inventory is left out, since the inventory holds while nobody waits. One alone is told.
+    """
+    seen: dict[str, Seen] = {}
+    for name, report in reports.items():
+        spec = report.spec
+        if spec.inventory is not None and spec.problem is not None:
+            spec = msgspec.structs.replace(spec, problem=None)
+        seen[name] = Seen(msgspec.structs.replace(report, spec=spec), now, now if spec.problem is not None else None)
+    return seen
 
 
 def _first_status(request: Request[Any], controller: _Controller, cluster: _Cluster) -> dqo.CapacityProviderStatus:

@@ -19,6 +19,7 @@ from typing import Final
 import click
 
 from kueue_dqo.cli.main import dqo
+from kueue_dqo.cli.roles import WithRoles
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REMEDY: Final = ".venv/bin/python scripts/generate.py"
@@ -34,8 +35,9 @@ END: Final = "<!-- end: plan of the first example -->"
 _PLAN_COLUMNS: Final = 100
 _HELP_COLUMNS: Final = 80
 
-EXAMPLE_OF: Final = {("provider",): "node-inventory"}
-"""Groups whose commands all have the same options: the one that stands for the others."""
+EXAMPLE_OF: Final[dict[tuple[str, ...], str]] = {("provider",): "node-inventory"}
+"""Groups whose commands all have the same options: the one that stands for the others. Those with roles stand beside
+it, since their roles have options of their own."""
 
 _REFERENCE_HEAD: Final = """\
 # The command
@@ -99,7 +101,7 @@ def _reference() -> str:
     parts = [_REFERENCE_HEAD]
     for path in _commands(dqo, ()):
         title = " ".join(["dqo", *path])
-        if path[:-1] in EXAMPLE_OF:
+        if path[-1:] and EXAMPLE_OF.get(path[:-1]) == path[-1]:
             title += ", as an example of them all"
         parts.append(f"## {title}\n\n{_fenced('text', _output([*path, '--help'], _HELP_COLUMNS))}")
     return "\n".join(parts)
@@ -110,10 +112,13 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[s
     yield path
     if isinstance(command, click.Group):
         context = click.Context(command)
-        names = command.list_commands(context)
-        for name in [EXAMPLE_OF[path]] if path in EXAMPLE_OF else names:
+        for name in command.list_commands(context):
             child = command.get_command(context, name)
-            if child is not None and not child.hidden:
+            if child is None or child.hidden:
+                continue
+            if isinstance(child, WithRoles):
+                yield from ((*path, name, "--role", role) for role in child.roles)
+            elif path not in EXAMPLE_OF or EXAMPLE_OF[path] == name:
                 yield from _commands(child, (*path, name))
 
 

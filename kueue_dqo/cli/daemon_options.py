@@ -1,4 +1,4 @@
-"""What `dqo orchestrator` and `dqo provider` have in common: the options of a daemon, and how it is run."""
+"""What the daemons have in common: the options of any process, those of an election, and how a daemon is run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final, TypedDict, TypeVar
 
 import click
 
+from kueue_dqo.api import durations
 from kueue_dqo.api.problems import DNS_LABEL, OBJECT_NAME, Form, shown
 from kueue_dqo.cli.errors import CommandError
 
@@ -23,8 +24,19 @@ _DEFAULT_NAMESPACE: Final = "kueue-dqo-system"
 _LEAST: Final = 0.01
 
 
-class DaemonArguments(TypedDict):
-    """What the options of `daemon_options` give a command."""
+class ProcessArguments(TypedDict):
+    """What the options of `process_options` give a command."""
+
+    listen: tuple[str, int]
+    kubeconfig: str | None
+    context: str | None
+    log_level: str
+    log_format: str
+    grace: float
+
+
+class ElectionArguments(TypedDict):
+    """What the options of `election_options` give a command."""
 
     namespace: str | None
     lease_name: str
@@ -33,12 +45,10 @@ class DaemonArguments(TypedDict):
     retry_period: float
     leader_elect: bool
     identity: str | None
-    listen: tuple[str, int]
-    kubeconfig: str | None
-    context: str | None
-    log_level: str
-    log_format: str
-    grace: float
+
+
+class DaemonArguments(ElectionArguments, ProcessArguments):
+    """What the options of `daemon_options` give a command."""
 
 
 class Address(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
@@ -70,6 +80,29 @@ class Number(click.FloatRange):
         return number
 
 
+class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """A duration of at least one second."""
+
+    name = "duration"
+
+    def __init__(self, longest: durations.Duration | None = None) -> None:
+        """`longest`: more than that is refused."""
+        self._longest = longest
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> durations.Duration:
+        if isinstance(value, durations.Duration):
+            return value
+        try:
+            duration = durations.Duration.of(value)
+        except durations.DurationError as error:
+            self.fail(str(error), param, ctx)
+        if not duration:
+            self.fail(f"{value!r} is too short: 1s is the least", param, ctx)
+        if self._longest is not None and duration > self._longest:
+            self.fail(f"{value!r} is more than {self._longest}", param, ctx)
+        return duration
+
+
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
     """The name of an object, which is looked for or created only after a while: too late to find it impossible."""
 
@@ -91,7 +124,12 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
 
 def daemon_options(lease_name: str) -> Callable[[F], F]:
     """The options of a daemon whose replicas elect their leader by that Lease, unless they are told another one."""
-    options = (
+    return _together(election_options(lease_name), process_options())
+
+
+def election_options(lease_name: str) -> Callable[[F], F]:
+    """Where and how replicas elect their leader; by that Lease, unless they are told another one."""
+    return _together(
         option(
             "--namespace",
             type=Name(DNS_LABEL),
@@ -115,6 +153,12 @@ def daemon_options(lease_name: str) -> Callable[[F], F]:
         option("--retry-period", type=Number(0.1, 3600), default=2.0, help="Seconds between two tries."),
         option("--leader-elect/--no-leader-elect", default=True, help="Whether to write only as the elected leader."),
         option("--identity", help="This replica in the election; a random part is added. [default: the host name]"),
+    )
+
+
+def process_options() -> Callable[[F], F]:
+    """Of any process that runs until a signal: its address, its cluster, its logs, its end."""
+    return _together(
         option(
             "--listen", type=Address(), default="0.0.0.0:8080", help="Where /healthz, /readyz and /metrics are served."
         ),
@@ -138,8 +182,12 @@ def daemon_options(lease_name: str) -> Callable[[F], F]:
         option("--grace", type=Number(1, 3600), default=20.0, help="Seconds to finish after SIGTERM."),
     )
 
+
+def _together(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """As if they stood one below the other."""
+
     def decorate(function: F) -> F:
-        for each in reversed(options):
+        for each in reversed(decorators):
             function = each(function)
         return function
 
@@ -174,9 +222,12 @@ def process_settings(arguments: DaemonArguments) -> dict[str, Any]:
     }
 
 
-def run_daemon(arguments: DaemonArguments, run: Callable[[], Awaitable[None]]) -> int:
-    """Runs it until a signal. Returns the exit code; raises CommandError for what a user can put right."""
-    from kueue_dqo.runtime.daemon import EXIT_FAILED, EXIT_OK, run_process
+def run_daemon(arguments: ProcessArguments, run: Callable[[], Awaitable[int | None]]) -> int:
+    """Runs it until a signal, or until it returns. Returns the exit code, which `run` may say.
+
+    Raises CommandError for what a user can put right.
+    """
+    from kueue_dqo.runtime.daemon import EXIT_FAILED, run_process
     from kueue_dqo.runtime.errors import ConfigurationError
     from kueue_dqo.runtime.logs import configure_logs
     from kueue_dqo.runtime.process import CannotListen
@@ -184,14 +235,14 @@ def run_daemon(arguments: DaemonArguments, run: Callable[[], Awaitable[None]]) -
     configure_logs(level=arguments["log_level"], form="console" if arguments["log_format"] == "console" else "json")
     failed: list[str] = []
 
-    async def main() -> int:
+    async def main() -> int | None:
         try:
-            await run()
+            return await run()
         except ConfigurationError as error:
             failed.append(str(error))
         except CannotListen as error:
             failed.append(f"{error}; choose another address with --listen")
-        return EXIT_FAILED if failed else EXIT_OK
+        return EXIT_FAILED
 
     code = run_process(main, grace=arguments["grace"])
     if failed:

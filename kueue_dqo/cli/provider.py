@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import click
 
-from kueue_dqo.api.durations import Duration, DurationError
+from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.problems import DNS_LABEL
 from kueue_dqo.cli.daemon_options import (
     CONTEXT_SETTINGS,
     DaemonArguments,
+    DurationType,
     daemon_options,
     option,
     process_settings,
     run_daemon,
 )
 from kueue_dqo.cli.errors import CommandError
+from kueue_dqo.cli.roles import WithRoles
 from kueue_dqo.provider import ENTRY_POINTS, CapacityController
 
-
-class _Duration(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
-    """A duration of at least one second."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Duration:
-        if isinstance(value, Duration):
-            return value
-        try:
-            duration = Duration.of(value)
-        except DurationError as error:
-            self.fail(str(error), param, ctx)
-        if not duration:
-            self.fail(f"{value!r} is too short: 1s is the least", param, ctx)
-        return duration
+_WITH_AGENT: Final = "nvidia-gpu"
+"""The provider whose source is what agents report, one on each node."""
 
 
 class _Providers(click.Group):
@@ -49,6 +38,8 @@ class _Providers(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         _check_name(cmd_name)
+        if cmd_name == _WITH_AGENT:
+            return WithRoles(cmd_name, {"aggregator": partial(_command, cmd_name), "agent": _agent})
         return _command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -86,11 +77,11 @@ def _command(name: str) -> click.Command:
     )
     @option(
         "--interval",
-        type=_Duration(),
+        type=DurationType(),
         default="5m",
         help="After what time the source is asked anew where nothing has changed; up to a tenth more or less.",
     )
-    @option("--observe-timeout", type=_Duration(), default="60s", help="How long the source may take for an answer.")
+    @option("--observe-timeout", type=DurationType(), default="60s", help="How long the source may take for an answer.")
     @option(
         "--concurrency",
         type=click.IntRange(min=1, max=64),
@@ -119,6 +110,12 @@ def _command(name: str) -> click.Command:
         return run_daemon(daemon, lambda: run(options, controller))
 
     return command
+
+
+def _agent() -> click.Command:
+    from kueue_dqo.cli.nvidia_gpu_agent import agent
+
+    return agent
 
 
 def _check_name(name: str) -> None:

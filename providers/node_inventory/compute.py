@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.parameters import Cordoned, NodeInventoryParametersSpec, Reserve
-from kueue_dqo.provider import InvalidCapacity, Misconfigured, Observation, Request
+from kueue_dqo.provider import Observation, Request
 from providers.amounts import capacity_by_flavor
 from providers.node_inventory.counting import FlavorCount
 from providers.node_inventory.exclusion import Exclusion, Rules
 from providers.node_inventory.wording import notices_of, summary_of
+from providers.nodes.causes import raise_causes
 from providers.nodes.claims import Memberships, claim_of, claimed_twice, rivals_of
 from providers.nodes.pods import NodePods
 from providers.nodes.usable import unknown_operators
+from providers.nodes.zeros import answered_for
 from providers.pipeline import check_flavors
 from providers.slips import not_orchestrated, parameters_name
-
-_LISTED_AT_MOST: Final = 5
 
 
 class Inventory(NamedTuple):
@@ -97,28 +97,18 @@ def take_inventory(
                 look_again = min(float(rule.wait(node)), look_again or float("inf"))
     invalid = sorted(message for count in counts.values() for message in count.settle())
     misconfigured += memberships.overlaps()
-    if invalid:
-        raise InvalidCapacity("; ".join([*_first(invalid), *_first(misconfigured)]))
-    if misconfigured:
-        raise Misconfigured("; ".join(_first(misconfigured)))
+    raise_causes(invalid=invalid, misconfigured=misconfigured)
     for name, count in counts.items():
-        count.publish_zeros(_answered_for(name, count, parameters, declared))
+        answered = answered_for(name, parameters.resources, declared, nodes=count.nodes)
+        count.publish_zeros(answered | _explicit_zeros(name, parameters))
     capacity = capacity_by_flavor(counts, {name: count.total.quantities() for name, count in counts.items()})
     observation = Observation(capacity, summary_of(counts), look_again, tuple(notices_of(counts, parameters)))
     return Inventory(observation, counts)
 
 
-def _answered_for(
-    flavor: str,
-    count: FlavorCount,
-    parameters: NodeInventoryParametersSpec,
-    declared: Mapping[str, AbstractSet[str]],
-) -> set[str]:
-    """The resources that are published as zero where there is none: each has its quota 0 on purpose."""
-    if parameters.resources.include:
-        return set(parameters.resources.include)  # no other is reported
-    named = {resource for each in parameters.explicit_zeros if each.flavor == flavor for resource in each.resources}
-    return named | set(declared.get(flavor, ())) if count.nodes == 0 else named
+def _explicit_zeros(flavor: str, parameters: NodeInventoryParametersSpec) -> set[str]:
+    """What the parameters have published as zero where there is none, whether or not nodes count."""
+    return {resource for each in parameters.explicit_zeros if each.flavor == flavor for resource in each.resources}
 
 
 def _not_orchestrated(request: Request[NodeInventoryParametersSpec]) -> Iterator[str]:
@@ -132,8 +122,3 @@ def _not_orchestrated(request: Request[NodeInventoryParametersSpec]) -> Iterator
         if flavor not in provider.flavor_names:
             slip = not_orchestrated(f"spec.{field}[{index}].flavor", flavor, provider)
             yield f"{parameters_name(provider)}: {slip}"
-
-
-def _first(texts: list[str]) -> list[str]:
-    more = len(texts) - _LISTED_AT_MOST
-    return texts[:_LISTED_AT_MOST] + ([f"and {more} more of the kind"] if more > 0 else [])

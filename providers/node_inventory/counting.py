@@ -12,6 +12,7 @@ from kueue_dqo.api.wording import counted, some
 from providers.amounts import brief
 from providers.node_inventory.exclusion import Exclusion
 from providers.nodes.pods import NodePods
+from providers.nodes.wording import negative_allocatable
 from providers.sums import Sum
 
 
@@ -62,11 +63,7 @@ class FlavorCount:
                     continue
                 if quantity.nanos < 0:
                     for name in names:
-                        yield (
-                            f"Node {name} has a negative allocatable of {brief(quantity)} {resource}: its kubelet or "
-                            "device plugin reports nonsense; repair it, or leave the resource out by "
-                            "spec.resources.exclude of the parameters"
-                        )
+                        yield negative_allocatable(name, quantity, resource)
                 self.total.add(resource, quantity.nanos * len(names), quantity.format)
         for resource, nanos in self.reserve.nanos.items():
             self.total.nanos[resource] -= nanos

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kueue_dqo.api.parameters import Cordoned, NodeInventoryParametersSpec
+from kueue_dqo.api.parameters import NodeInventoryParametersSpec
 from kueue_dqo.api.wording import counted, some
 from kueue_dqo.provider import Notice
 from providers.amounts import shown
 from providers.node_inventory.counting import FlavorCount
 from providers.node_inventory.exclusion import Exclusion
+from providers.nodes.usable import Unusable
+from providers.nodes.wording import by_reason, is_expected, of_excluded, way_out_of
 
-NODES_EXCLUDED: Final = "NodesExcluded"
-_EXPECTED: Final = frozenset({Exclusion.DELETING, Exclusion.CORDONED, Exclusion.READY_DELAY})
-"""What somebody wants, or what passes by itself."""
+_UNUSABLE: Final = {Exclusion(reason.value): reason for reason in Unusable}
+"""The reasons that do not depend on what is counted."""
 
 
 def summary_of(counts: Mapping[str, FlavorCount]) -> str:
     """One line, such as `h100: 10 nodes, 80 nvidia.com/gpu; excluded: NotReady=1, Cordoned=2`."""
     parts = [f"{name}: {_told_of(count)}" for name, count in counts.items()]
-    excluded = _excluded(counts.values())
+    excluded = _excluded(counts)
     if excluded:
         parts.append("excluded: " + ", ".join(f"{reason}={len(names)}" for reason, names in excluded.items()))
     return "; ".join(parts)
@@ -43,33 +44,13 @@ def _told_of(count: FlavorCount) -> str:
 
 def notices_of(counts: Mapping[str, FlavorCount], parameters: NodeInventoryParametersSpec) -> Iterator[Notice]:
     """One for each reason why nodes do not count."""
-    for reason, names in _excluded(counts.values()).items():
-        verb = "does" if len(names) == 1 else "do"
-        yield Notice(
-            NODES_EXCLUDED,
-            f"{counted(len(names), 'node')} {verb} not count, {reason}: {some(names)}; "
-            f"{_way_out(reason, names[0], parameters)}",
-            is_warning=reason not in _EXPECTED,
-        )
+    for reason, names in _excluded(counts).items():
+        passes = reason is Exclusion.READY_DELAY or (reason in _UNUSABLE and is_expected(_UNUSABLE[reason]))
+        yield of_excluded(reason, names, _way_out(reason, names[0], parameters), is_warning=not passes)
 
 
-def _way_out(  # noqa: PLR0911 - one for each reason
-    reason: Exclusion, node: str, parameters: NodeInventoryParametersSpec
-) -> str:
+def _way_out(reason: Exclusion, node: str, parameters: NodeInventoryParametersSpec) -> str:
     match reason:
-        case Exclusion.DELETING:
-            return "a node that is being deleted does not come back; a new one counts"
-        case Exclusion.NOT_READY:
-            return f"kubectl describe node {node} shows what its kubelet last said"
-        case Exclusion.CORDONED if parameters.cordoned is Cordoned.COUNT_ALLOCATED:
-            return f"what pods of Kueue hold there counts until they end; kubectl uncordon {node} makes it count again"
-        case Exclusion.CORDONED:
-            return f"kubectl uncordon {node} makes it count again"
-        case Exclusion.UNTOLERATED_TAINT:
-            return (
-                f"kubectl describe node {node} shows its taints: remove them, or add them to the ResourceFlavor as "
-                "tolerations or nodeTaints"
-            )
         case Exclusion.MISSING_REQUIRED_RESOURCE:
             required = some(dict.fromkeys(each.resource for each in parameters.required_resources))
             return f"status.allocatable lacks what requiredResources demands ({required}): look at the device plugin"
@@ -78,12 +59,10 @@ def _way_out(  # noqa: PLR0911 - one for each reason
             return f"it has a condition of excludedConditions ({excluded}): kubectl describe node {node} says why"
         case Exclusion.READY_DELAY:
             return f"it counts once it has been Ready for {parameters.ready_delay}"
+        case _:
+            return way_out_of(_UNUSABLE[reason], node, parameters.cordoned)
 
 
-def _excluded(counts: Iterable[FlavorCount]) -> dict[Exclusion, list[str]]:
+def _excluded(counts: Mapping[str, FlavorCount]) -> dict[Exclusion, list[str]]:
     """The names of the nodes by reason, both in their order."""
-    found: dict[Exclusion, list[str]] = {}
-    for count in counts:
-        for reason, names in count.excluded.items():
-            found.setdefault(reason, []).extend(names)
-    return {reason: sorted(found[reason]) for reason in Exclusion if reason in found}
+    return by_reason((count.excluded for count in counts.values()), Exclusion)

@@ -14,25 +14,23 @@ from providers.nodes.pods import NodePods, PodIndex, PodUse
 from providers.reading import Reading, follow
 
 _THAT_HOLD_SOMETHING: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-_WAY_OUT: Final = (
-    "`cordoned: CountAllocated` and `reserve: UnmanagedPods` need the right to list and watch pods, which the "
-    "component manifests/components/node-inventory-pods gives: add it, or take these out of the parameters"
-)
 
 
 class PodWatch:
     """`on_change` is told of every pod whose coming, change or going changes what is held of its node."""
 
-    def __init__(self, environment: Environment, on_change: Callable[[PodUse], None]) -> None:
+    def __init__(self, environment: Environment, on_change: Callable[[PodUse], None], *, way_out: str) -> None:
+        """`way_out` is what to do where the right to list and watch pods is missing."""
         self._environment = environment
         self._on_change = on_change
+        self._way_out = way_out
         self._session: _Session | None = None
         self._changed = asyncio.Event()
 
     def want(self, *, wanted: bool) -> None:
         """Whether it goes on. What it holds is let go where it does not."""
         if wanted is not (self._session is not None):
-            self._session = _Session(self._environment, self._on_change) if wanted else None
+            self._session = _Session(self._environment, self._on_change, self._way_out) if wanted else None
             self._changed.set()
 
     async def nodes(self) -> Mapping[str, NodePods]:
@@ -62,7 +60,7 @@ class PodWatch:
 class _Session:
     """From the moment that the pods are wanted until they are not any more."""
 
-    def __init__(self, environment: Environment, on_change: Callable[[PodUse], None]) -> None:
+    def __init__(self, environment: Environment, on_change: Callable[[PodUse], None], way_out: str) -> None:
         self.index = PodIndex()
         self._on_change = on_change
         self._environment = environment
@@ -78,7 +76,7 @@ class _Session:
             metrics=environment.cache_metrics,
             on_following=self._following.set,
         )
-        self.reading = Reading(self._cache, environment.clock, way_out=_WAY_OUT)
+        self.reading = Reading(self._cache, environment.clock, way_out=way_out)
 
     async def run(self) -> None:
         try:

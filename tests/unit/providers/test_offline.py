@@ -11,8 +11,21 @@ import msgspec
 import pytest
 
 from kueue_dqo.api import dqo, parameters
-from kueue_dqo.api.core import Container, Node, NodeCondition, NodeMeta, NodeStatus, Pod, PodMeta, PodSpec, Requirements
+from kueue_dqo.api.core import (
+    Container,
+    Node,
+    NodeCondition,
+    NodeMeta,
+    NodeSpec,
+    NodeStatus,
+    Pod,
+    PodLabels,
+    PodMeta,
+    PodSpec,
+    Requirements,
+)
 from kueue_dqo.api.durations import Duration
+from kueue_dqo.api.gpu import GPU, AgentProblem, DeviceCount, GPUInventory, NodeGPUReport, NodeGPUReportSpec, ReportMeta
 from kueue_dqo.api.kueue import ResourceFlavor, ResourceFlavorSpec
 from kueue_dqo.api.meta import Condition, ObjectKey, ObjectMeta
 from kueue_dqo.api.parameters import (
@@ -20,6 +33,7 @@ from kueue_dqo.api.parameters import (
     CommonParameters,
     CompositeMember,
     CompositeParametersSpec,
+    Cordoned,
     Guards,
     Headroom,
     ManualBaseline,
@@ -27,6 +41,7 @@ from kueue_dqo.api.parameters import (
     ManualFlavor,
     ManualOverride,
     NodeInventoryParametersSpec,
+    NvidiaGpuParametersSpec,
     ParametersObject,
     Reserve,
     ResourceSelection,
@@ -36,23 +51,27 @@ from kueue_dqo.provider import CapacityController, WithoutParameters
 from providers.composite import source as composite
 from providers.manual import source as manual
 from providers.node_inventory import source as node_inventory
+from providers.nvidia_gpu import source as nvidia_gpu
 from providers.offline import (
     CONTROLLERS,
     PARAMETERS_KINDS,
     Objects,
     depending_on_pods,
+    depending_on_reports,
     depending_on_time,
     first_statuses,
 )
 
 DAEMONS: tuple[CapacityController[Any], ...] = (
     node_inventory.CONTROLLER,
+    nvidia_gpu.CONTROLLER,
     manual.CONTROLLER,
     composite.CONTROLLER,
 )
 NOON = datetime.datetime(2026, 9, 20, 12, tzinfo=datetime.UTC)
-NODES, MANUAL, COMPOSITE = (
+NODES, GPUS, MANUAL, COMPOSITE = (
     parameters.NODE_INVENTORY_CONTROLLER,
+    parameters.NVIDIA_GPU_CONTROLLER,
     parameters.MANUAL_CONTROLLER,
     parameters.COMPOSITE_CONTROLLER,
 )
@@ -191,7 +210,7 @@ def test_any_other_provider_is_left_as_it_is(given: dqo.CapacityProvider) -> Non
     """No daemon of ours would write its first status."""
     asked = objects([given])
     assert first_statuses(asked, NOON) == {}
-    assert depending_on_time(asked) == depending_on_pods(asked) == []
+    assert depending_on_time(asked) == depending_on_pods(asked) == depending_on_reports(asked) == []
 
 
 def test_nothing_that_was_given_is_changed() -> None:
@@ -229,7 +248,12 @@ def test_headroom_and_the_choice_of_resources_apply_and_guards_do_not() -> None:
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_flavor_without_an_object_is_misconfigured_whoever_reports_it(controller: str) -> None:
     """Before anything is counted."""
-    spec = {NODES: NodeInventoryParametersSpec(), MANUAL: TEN, COMPOSITE: combined("by-hand")}[controller]
+    spec = {
+        NODES: NodeInventoryParametersSpec(),
+        GPUS: NvidiaGpuParametersSpec(),
+        MANUAL: TEN,
+        COMPOSITE: combined("by-hand"),
+    }[controller]
     given = provider("p", controller, parameters_name="m", flavors=("batch", "gone"))
     computed = first_statuses(objects([given, provider("by-hand", "x", cpu=3)], {"m": spec}), NOON)
     assert said(computed["p"]) == (
@@ -276,6 +300,7 @@ def test_pods_count_where_the_parameters_say_so() -> None:
     [
         pytest.param(NodeInventoryParametersSpec(), False, id="nodes"),
         pytest.param(NodeInventoryParametersSpec(ready_delay=Duration(60)), True, id="nodes with a delay"),
+        pytest.param(NvidiaGpuParametersSpec(), False, id="GPUs"),
         pytest.param(TEN, False, id="a baseline"),
         pytest.param(ManualCapacitySpec(baseline=TEN.baseline, overrides=(NIGHT,)), True, id="an override"),
         pytest.param(combined("by-hand"), False, id="a composite"),
@@ -286,6 +311,86 @@ def test_what_depends_on_the_time_is_told(spec: CommonParameters, depends: bool)
     [controller] = [name for name, each in CONTROLLERS.items() if isinstance(spec, each.spec)]
     given = provider("p", controller, parameters_name="m")
     assert depending_on_time(objects([given], {"m": spec})) == (["p"] if depends else [])
+
+
+# --- reports of GPUs --------------------------------------------------------------------------------------------------
+
+
+def gpu_node(name: str, gpus: int = 8, *, cordoned: bool = False) -> Node:
+    return Node(NodeMeta(name), NodeSpec(unschedulable=cordoned), NodeStatus({GPU: Quantity.of(gpus)}, READY))
+
+
+def report(name: str, healthy: int | None = 8, *, problem: bool = False) -> NodeGPUReport:
+    """Of another year, since a plan asks for no agent."""
+    inventory = None
+    if healthy is not None:
+        inventory = GPUInventory("2020-01-01T00:00:00Z", 300, gpus=healthy, devices=(DeviceCount(GPU, healthy),))
+    trouble = AgentProblem("LibraryNotFound", "no library", "2020-01-01T00:00:00Z") if problem else None
+    return NodeGPUReport(ReportMeta(name), NodeGPUReportSpec(inventory, trouble))
+
+
+def gpus_of(*reports: NodeGPUReport, nodes: Sequence[Node], **more: Any) -> tuple[str | None, tuple[str, str, str]]:
+    """How many GPUs a provider with defaults would publish, and what it would say."""
+    asked = objects([provider("p", GPUS)], nodes=nodes, reports={each.metadata.name: each for each in reports}, **more)
+    assert depending_on_reports(asked) == ["p"]
+    computed = first_statuses(asked, NOON)["p"]
+    capacity = computed.status.capacity
+    return str(capacity.flavors[0].resources[GPU]) if capacity is not None else None, said(computed)
+
+
+def test_gpus_are_those_of_the_reports_however_old_these_are() -> None:
+    """No agent is silent in a plan."""
+    nodes = [gpu_node("n1"), gpu_node("n2")]
+    assert gpus_of(report("n1"), report("n2", 7), nodes=nodes) == (
+        "15",
+        ("True", "Synchronized", "batch: 2 nodes, 15 nvidia.com/gpu"),
+    )
+
+
+def test_a_problem_leaves_what_the_agent_read_last() -> None:
+    """Of all agents at once, too: nobody waits for them here."""
+    nodes = [gpu_node("n1"), gpu_node("n2")]
+    reports = [report("n1", problem=True), report("n2", 7, problem=True)]
+    assert gpus_of(*reports, nodes=nodes)[0] == "15"
+
+
+def test_a_problem_of_an_agent_that_never_read_anything_excludes_its_node_by_that_reason() -> None:
+    """There is nothing to hold."""
+    nodes = [gpu_node("n1"), gpu_node("n2")]
+    amount, (_, _, message) = gpus_of(report("n1"), report("n2", None, problem=True), nodes=nodes)
+    assert amount == "8"
+    assert "LibraryNotFound=1 (n2)" in message
+
+
+def test_without_any_report_nothing_is_published() -> None:
+    """As the daemon says it: no word is no zero."""
+    amount, (status, reason, _) = gpus_of(nodes=[gpu_node("n1"), gpu_node("n2")])
+    assert (amount, status, reason) == (None, "False", "SourceUnavailable")
+
+
+def test_reports_that_were_given_keep_their_problems() -> None:
+    """Who warns of them reads them afterwards."""
+    given = report("n1", problem=True)
+    gpus_of(given, nodes=[gpu_node("n1")])
+    assert given.spec.problem is not None
+
+
+def test_gpus_of_cordoned_nodes_count_by_pods_where_the_parameters_say_so() -> None:
+    """Those that pods of Kueue hold."""
+    containers = (Container("main", Requirements({GPU: Quantity.of(3)})),)
+    job = Pod(PodMeta("job", labels=PodLabels("main")), PodSpec("n2", containers))
+    spec = NvidiaGpuParametersSpec(cordoned=Cordoned.COUNT_ALLOCATED)
+    asked = objects(
+        [provider("p", GPUS, parameters_name="m")],
+        {"m": spec},
+        nodes=[gpu_node("n1"), gpu_node("n2", cordoned=True)],
+        reports={name: report(name) for name in ("n1", "n2")},
+        pods=[job],
+    )
+    assert depending_on_pods(asked) == ["p"]
+    assert first_statuses(asked, NOON)["p"].status.capacity == dqo.Capacity(
+        (dqo.FlavorCapacity("batch", {GPU: Quantity.of(11)}),)
+    )
 
 
 # --- composites -------------------------------------------------------------------------------------------------------

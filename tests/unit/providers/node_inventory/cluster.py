@@ -41,8 +41,9 @@ class Collection:
 class FakeClient:
     """What a cache uses of a client."""
 
-    def __init__(self) -> None:
-        self.collections = {each.path(): Collection() for each in (NODES, CLUSTER_QUEUES, COHORTS, PODS)}
+    def __init__(self, *more: Resource) -> None:
+        """`more` are resources beside those that every provider reads which counts nodes."""
+        self.collections = {each.path(): Collection() for each in (NODES, CLUSTER_QUEUES, COHORTS, PODS, *more)}
         self._version = 1
 
     def of(self, resource: Resource) -> Collection:

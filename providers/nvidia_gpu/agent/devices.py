@@ -1,0 +1,117 @@
+"""What NVML said in one poll, as plain values; the codes and reasons of its errors. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+# The return codes of NVML (nvmlReturn_t in nvml.h) that mean something here; they never change.
+NOT_SUPPORTED: Final = 3
+NO_PERMISSION: Final = 4
+NOT_FOUND: Final = 6
+DRIVER_NOT_LOADED: Final = 9
+TIMEOUT: Final = 10
+LIBRARY_NOT_FOUND: Final = 12
+FUNCTION_NOT_FOUND: Final = 13
+GPU_IS_LOST: Final = 15
+RESET_REQUIRED: Final = 16
+LIB_RM_VERSION_MISMATCH: Final = 18
+
+NVML_ERROR: Final = "NVMLError"
+DRIVER_CALL_HUNG: Final = "DriverCallHung"
+_REASONS: Final[Mapping[int, str]] = {
+    LIBRARY_NOT_FOUND: "LibraryNotFound",
+    DRIVER_NOT_LOADED: "DriverNotLoaded",
+    NO_PERMISSION: "NoPermission",
+    LIB_RM_VERSION_MISMATCH: "VersionMismatch",
+}
+
+
+def problem_reason(code: int) -> str:
+    """The reason of a node's problem where a call that concerns the whole node ends in this code."""
+    return _REASONS.get(code, NVML_ERROR)
+
+
+class NodeUnreadable(Exception):
+    """Nobody knows how the node's GPUs are: the last inventory stands. Never a zero."""
+
+    def __init__(self, reason: str, message: str, *, needs_restart: bool) -> None:
+        """`needs_restart`: the library is loaded and keeps what it holds; only a new process may read again."""
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.needs_restart = needs_restart
+
+
+class MigDevice(NamedTuple):
+    """A MIG device (compute instance) of a GPU."""
+
+    uuid: str
+    """`MIG-…`."""
+    profile: str
+    """As resource names have it: `1g.10gb`, `1g.10gb.me`."""
+    gpu_instance: int | None = None
+    compute_instance: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU as one poll saw it."""
+
+    index: int
+    """NVML's, of this poll."""
+    uuid: str | None
+    """`GPU-…`; None where not even that could be read."""
+    product: str = ""
+    mig_enabled: bool = False
+    mig_devices: tuple[MigDevice, ...] = ()
+    recovery_action: int | None = None
+    """nvmlDeviceGpuRecoveryAction_t; None: this GPU or driver has no such field."""
+    row_remap_failed: bool | None = None
+    """None: not supported, or not asked because MIG is on."""
+    row_remap_pending: bool | None = None
+    error: int | None = None
+    """The code that reading this GPU ended in. Then only `index`, and `uuid` where it is there, mean something."""
+    error_text: str = ""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether NVML says that this GPU is lost or has to be reset, as opposed to nothing."""
+        return self.error in {GPU_IS_LOST, RESET_REQUIRED}
+
+
+class Reading(NamedTuple):
+    """One poll of a whole node."""
+
+    driver_version: str
+    devices: tuple[Device, ...]
+
+    def demand_readable(self) -> None:
+        """Raises NodeUnreadable where no GPU can be read, though not all of them are lost.
+
+        Then it is the agent that cannot see any more: a container may lose its access to all devices while they go on
+        working, as after `systemctl daemon-reload` on the node.
+        """
+        unknown = [device for device in self.devices if device.error is not None and not device.is_gone]
+        if not unknown or any(device.error is None for device in self.devices):
+            return
+        first = unknown[0]
+        reasons = {problem_reason(device.error or 0) for device in unknown}
+        raise NodeUnreadable(
+            reasons.pop() if len(reasons) == 1 else NVML_ERROR,
+            f"none of {len(self.devices)} GPUs can be read; index {first.index}: {first.error_text} (NVML error "
+            f"{first.error}); the agent starts anew: if it stays, delete its pod",
+            needs_restart=True,
+        )
+
+
+class Xid(NamedTuple):
+    """An event of nvmlEventTypeXidCriticalError."""
+
+    number: int
+    uuid: str | None
+    """The GPU's; None: NVML did not tell which, so it may be any."""
+    gpu_instance: int | None = None
+    """Of the MIG device; None where the event does not tell."""
+    compute_instance: int | None = None
