@@ -12,6 +12,7 @@ from kueue_dqo.cli.main import dqo
 from tests.manifests.rendered import container
 
 FIELD_OF: Final = {"DQO_NAMESPACE": "metadata.namespace", "DQO_IDENTITY": "metadata.name"}
+"""Of the daemons that elect a leader."""
 
 
 def environment(name: str) -> dict[str, dict[str, Any]]:
@@ -24,12 +25,18 @@ def command(name: str, monkeypatch: pytest.MonkeyPatch) -> click.Context:
     for variable in [each for each in os.environ if each.startswith("DQO_")]:
         monkeypatch.delenv(variable)
     for variable, given in environment(name).items():
-        monkeypatch.setenv(variable, given.get("value") or "from-" + FIELD_OF[variable].replace(".", "-"))
-    *groups, last = container(name)["args"]
+        monkeypatch.setenv(variable, given.get("value") or _from(given["valueFrom"]["fieldRef"]["fieldPath"]))
     context = click.Context(dqo)
-    for each in (*groups, last):
-        assert isinstance(context.command, click.Group)
+    rest = list(container(name)["args"])
+    while isinstance(context.command, click.Group):
+        each = rest.pop(0)
         found = context.command.get_command(context, each)
         assert found is not None, f"dqo has no command {' '.join(container(name)['args'])}"
-        context = click.Context(found, info_name=each) if each in groups else found.make_context(each, [])
+        is_group = isinstance(found, click.Group)
+        context = click.Context(found, info_name=each) if is_group else found.make_context(each, rest)
     return context
+
+
+def _from(field: str) -> str:
+    """What stands for a field of the pod."""
+    return "from-" + field.replace(".", "-").lower()

@@ -15,14 +15,19 @@ import yaml
 
 ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
-PROVIDERS: Final = ("composite", "manual", "node-inventory")
+GPUS: Final = "nvidia-gpu"
+AGENT: Final = "nvidia-gpu-agent"
+PROVIDERS: Final = ("composite", "manual", "node-inventory", GPUS)
 PROVIDERS_OVERLAY: Final = "providers"
+GPU_OVERLAYS: Final = ("nvidia-gpu", "nvidia-gpu-hostpath")
 OVERLAYS: Final = tuple(
-    sorted(folder.name for folder in (MANIFESTS / "overlays").iterdir() if folder.name != PROVIDERS_OVERLAY)
+    sorted({folder.name for folder in (MANIFESTS / "overlays").iterdir()} - {PROVIDERS_OVERLAY, *GPU_OVERLAYS})
 )
 """Those of the orchestrator, one for each road."""
 DAEMONS: Final = (*OVERLAYS, *PROVIDERS)
 """Everything that runs as a Deployment: the orchestrator on each road, and each provider."""
+PODS: Final = (*DAEMONS, AGENT)
+"""And the DaemonSet."""
 NAMESPACE: Final = "kueue-dqo-system"
 ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
 
@@ -46,18 +51,18 @@ def overlay(name: str) -> tuple[dict[str, Any], ...]:
 
 def daemon(name: str) -> tuple[dict[str, Any], ...]:
     """What one of the daemons is installed with: its own objects, and those that all have in common."""
-    if name not in PROVIDERS:
+    if name in OVERLAYS:
         return overlay(name)
     return tuple(
         each
-        for each in overlay(PROVIDERS_OVERLAY)
+        for each in overlay(GPUS if name in {GPUS, AGENT} else PROVIDERS_OVERLAY)
         if each["metadata"]["labels"].get("app.kubernetes.io/component") in (None, name)
     )
 
 
 def component(name: str) -> str:
     """What the daemon's objects and its container are called."""
-    return name if name in PROVIDERS else "orchestrator"
+    return "orchestrator" if name in OVERLAYS else name
 
 
 def of_kind(objects: tuple[dict[str, Any], ...], kind: str) -> list[dict[str, Any]]:
@@ -71,8 +76,8 @@ def only(objects: tuple[dict[str, Any], ...], kind: str) -> dict[str, Any]:
 
 
 def pod(name: str) -> dict[str, Any]:
-    """The pod template of the daemon's Deployment."""
-    template: dict[str, Any] = only(daemon(name), "Deployment")["spec"]["template"]
+    """The pod template of the daemon's Deployment or DaemonSet."""
+    template: dict[str, Any] = only(daemon(name), "DaemonSet" if name == AGENT else "Deployment")["spec"]["template"]
     return template
 
 

@@ -131,8 +131,19 @@ def test_what_the_wheel_needs_is_copied() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_exactly_what_the_daemons_need_is_pinned(machine: str) -> None:
-    """The project's own dependencies and theirs; no extra."""
-    assert set(_pins("docker/requirements.txt")) == _needed(PROJECT["project"]["dependencies"], machine)
+    """The project's own dependencies and theirs, and the one extra that a daemon in a pod needs."""
+    project = PROJECT["project"]
+    roots = [*project["dependencies"], *project["optional-dependencies"]["nvidia"]]
+    assert set(_pins("docker/requirements.txt")) == _needed(roots, machine)
+
+
+def test_the_image_has_what_agents_read_gpus_with() -> None:
+    """Python's side of NVML, and nothing of the driver's, which comes with the node and must be of its version."""
+    pins = set(_pins("docker/requirements.txt"))
+    assert "nvidia-ml-py" in pins
+    assert {name for name in pins if name.startswith(("nvidia", "cuda"))} == {"nvidia-ml-py"}
+    assert "pynvml" not in pins
+    assert "--extra nvidia " in (ROOT / "docker/requirements.txt").read_text().splitlines()[1]
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 from kueue_dqo import __version__
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.manifests.rendered import (
+    AGENT,
     MANIFESTS,
     NAMESPACE,
     ORCHESTRATOR,
@@ -21,7 +23,9 @@ from tests.manifests.rendered import (
     ROOT,
     build,
     of_kind,
+    only,
     overlay,
+    pod,
     render,
 )
 
@@ -53,7 +57,7 @@ FIELDS = {
 def test_every_folder_that_is_named_can_be_built() -> None:
     """Those behind `-k`, and the resources of the admin's own kustomization. Components need one to be built in."""
     named = set(re.findall(r"manifests/([a-z/-]*[a-z])", PAGE))
-    assert {"crds/kueue", "crds/providers", "overlays/observe", "overlays/providers"} <= named
+    assert {"crds/kueue", "crds/providers", "overlays/observe", "overlays/providers", "overlays/nvidia-gpu"} <= named
     for folder in named - {f"components/{each}" for each in COMPONENTS}:
         assert (MANIFESTS / folder / "kustomization.yaml").is_file()
         assert render(folder)
@@ -74,23 +78,75 @@ def test_every_provider_is_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_component_is_told(name: str) -> None:
-    """By its name, and in the same kustomization."""
+    """By its name. And in a kustomization, where it is not one of several that there is the choice of."""
     assert f"the component `{name}`" in PAGE
-    assert f"../manifests/components/{name}" in SNIPPETS["resources"]["components"]
+    told = SNIPPETS["resources"]["components"] + SNIPPETS["components"]["components"]
+    assert (f"../manifests/components/{name}" in told) is (name not in {"nvidia-gpu-privileged", "nvidia-gpu-hostpath"})
 
 
 def test_providers_and_an_orchestrator_are_installed_by_one_kustomization(tmp_path: Path) -> None:
-    """The page's file, beside `manifests/`: every daemon with the admin's image."""
+    """The page's file, beside `manifests/`: every daemon, and the agents, with the admin's image."""
     shutil.copytree(MANIFESTS, tmp_path / "manifests")
     (tmp_path / "my-cluster").mkdir()
     (tmp_path / "my-cluster/kustomization.yaml").write_text(yaml.safe_dump(SNIPPETS["resources"]))
-    deployments = of_kind(build(tmp_path / "my-cluster"), "Deployment")
+    objects = build(tmp_path / "my-cluster")
+    deployments = of_kind(objects, "Deployment")
     assert {each["metadata"]["name"] for each in deployments} == {
         ORCHESTRATOR,
         *(f"kueue-dqo-{name}" for name in PROVIDERS),
     }
-    images = {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in deployments}
+    pods = [*deployments, only(objects, "DaemonSet")]
+    images = {each["spec"]["template"]["spec"]["containers"][0]["image"] for each in pods}
     assert images == {f"REGISTRY/kueue-dqo:{__version__}"}
+
+
+def test_components_for_gpus_are_added_to_it(tmp_path: Path) -> None:
+    """The page's other list, with the bases that it is for."""
+    shutil.copytree(MANIFESTS, tmp_path / "manifests")
+    (tmp_path / "my-cluster").mkdir()
+    components = {"components": SNIPPETS["resources"]["components"] + SNIPPETS["components"]["components"]}
+    plain = SNIPPETS["resources"] | components
+    (tmp_path / "my-cluster/kustomization.yaml").write_text(yaml.safe_dump(plain))
+    objects = build(tmp_path / "my-cluster")
+    added = only(objects, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]["securityContext"]["capabilities"]
+    assert added["add"] == ["SYS_ADMIN"]
+    assert len(of_kind(objects, "PodMonitor")) == 1
+
+
+def test_another_folder_with_the_driver_is_told_by_a_patch(tmp_path: Path) -> None:
+    """The page's patch: only the path differs."""
+    (text,) = (block for block in _blocks("yml") if block.startswith("# driver.yaml"))
+    (tmp_path / "driver.yaml").write_text(text)
+    resources = [os.path.relpath(MANIFESTS / "overlays/nvidia-gpu-hostpath", tmp_path)]
+    plain = {"resources": resources, "patches": [{"path": "driver.yaml"}]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(plain))
+    before, after = (
+        only(objects, "DaemonSet")["spec"]["template"]["spec"]
+        for objects in (overlay("nvidia-gpu-hostpath"), build(tmp_path))
+    )
+    assert after.pop("volumes") == [{"name": "driver", "hostPath": {"path": "/opt/nvidia", "type": "Directory"}}]
+    assert before == {**after, "volumes": before["volumes"]}
+
+
+def test_the_page_names_what_agents_need_of_a_cluster() -> None:
+    """The RuntimeClass, the labels of nodes, the namespace's label, the account, the folder."""
+    spec = pod(AGENT)["spec"]
+    assert f"kubectl get runtimeclass {spec['runtimeClassName']}\n" in PAGE
+    assert "kubectl get nodes -l nvidia.com/gpu.present=" + spec["nodeSelector"]["nvidia.com/gpu.present"] in PAGE
+    assert f"daemonset/kueue-dqo-{AGENT}\n" in PAGE
+    assert f"`{spec['serviceAccountName']}`" in PAGE
+    hostpath = only(overlay("nvidia-gpu-hostpath"), "DaemonSet")["spec"]["template"]["spec"]
+    assert f"`{hostpath['volumes'][0]['hostPath']['path']}`" in PAGE
+    for each in (*_affinity_keys(spec), *_affinity_keys(hostpath)):
+        assert f"`{each}`" in PAGE
+    label = "pod-security.kubernetes.io/enforce"
+    (enforced,) = re.findall(rf"{label}=(\S+)", PAGE)
+    assert only(overlay("nvidia-gpu-hostpath"), "Namespace")["metadata"]["labels"][label] == enforced
+
+
+def _affinity_keys(spec: dict[str, Any]) -> set[str]:
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return {each["key"] for term in required["nodeSelectorTerms"] for each in term["matchExpressions"]}
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

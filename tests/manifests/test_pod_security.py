@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.manifests.rendered import DAEMONS, NAMESPACE, container, daemon, keys, of_kind, only, pod
+from tests.manifests.rendered import NAMESPACE, PODS, container, daemon, keys, of_kind, only, pod
 
 
 @pytest.mark.parametrize("mode", ["enforce", "audit", "warn"])
-@pytest.mark.parametrize("name", DAEMONS)
+@pytest.mark.parametrize("name", PODS)
 def test_the_namespace_is_restricted(name: str, mode: str) -> None:
     """In all three ways that the API server has."""
     namespace = only(daemon(name), "Namespace")["metadata"]
@@ -30,7 +30,7 @@ CONTAINER_SECURITY = {
 }
 
 
-@pytest.mark.parametrize("name", DAEMONS)
+@pytest.mark.parametrize("name", PODS)
 def test_the_security_context_is_just_this(name: str) -> None:
     """Whatever else may stand there (procMount, seLinuxOptions, sysctls, windowsOptions, capabilities.add) does not."""
     assert pod(name)["spec"]["securityContext"] == POD_SECURITY
@@ -55,13 +55,13 @@ def test_the_security_context_is_just_this(name: str) -> None:
         "command",
     ],
 )
-@pytest.mark.parametrize("name", DAEMONS)
+@pytest.mark.parametrize("name", PODS)
 def test_the_pod_has_no(name: str, field: str) -> None:
     """Part of the host, no volume, no second container, nothing but the program of the image."""
     assert field not in set(keys(pod(name)["spec"]))
 
 
-@pytest.mark.parametrize("name", DAEMONS)
+@pytest.mark.parametrize("name", PODS)
 def test_only_this_pod_gets_the_token(name: str) -> None:
     """Another pod that names the account does not get it by default."""
     (account,) = of_kind(daemon(name), "ServiceAccount")
@@ -71,7 +71,7 @@ def test_only_this_pod_gets_the_token(name: str) -> None:
     assert spec["serviceAccountName"] == account["metadata"]["name"]
 
 
-@pytest.mark.parametrize("name", DAEMONS)
+@pytest.mark.parametrize("name", PODS)
 def test_no_secret_is_read_and_none_is_shipped(name: str) -> None:
     """Neither as an object nor as a source of variables."""
     assert {each["kind"] for each in daemon(name)}.isdisjoint({"Secret", "ConfigMap"})

@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from tests.manifests.rendered import (
-    DAEMONS,
+    AGENT,
     MANIFESTS,
     NAMESPACE,
     ORCHESTRATOR,
     OVERLAYS,
+    PODS,
     PROVIDERS,
     build,
     component,
@@ -75,10 +76,17 @@ OF_THE_PROVIDER = {
     "node-inventory": _rights("", OURS, "nodeinventoryparameters", "list watch")
     | _rights("", "", "nodes", "list watch")
     | _rights("", KUEUE, "clusterqueues cohorts", "list watch"),
+    "nvidia-gpu": _rights("", OURS, "nvidiagpuparameters", "list watch")
+    | _rights("", OURS, "nodegpureports", "list watch delete")
+    | _rights("", "", "nodes", "list watch")
+    | _rights("", KUEUE, "clusterqueues cohorts", "list watch"),
     "manual": _rights("", OURS, "manualcapacities", "list watch"),
     "composite": _rights("", OURS, "compositeparameters", "list watch"),
 }
-PODS = _rights("", "", "pods", "list watch")
+OF_THE_AGENT = _rights("", OURS, "nodegpureports", "create patch") | _rights(
+    "", "authentication.k8s.io", "selfsubjectreviews", "create"
+)
+READ_PODS = _rights("", "", "pods", "list watch")
 
 
 def _granted(objects: tuple[dict[str, Any], ...]) -> set[Right]:
@@ -134,22 +142,29 @@ def _kustomization(folder: Path, resources: list[str], components: list[str]) ->
     return build(folder)
 
 
-def test_pods_are_read_by_the_node_inventory_alone_and_only_with_the_component(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reads", ["node-inventory", "nvidia-gpu"])
+def test_pods_are_read_by_one_provider_alone_and_only_with_its_component(reads: str, tmp_path: Path) -> None:
     """Beside an orchestrator and all other providers, whose rights stay as they are."""
-    bases = [f"base/{name}" for name in PROVIDERS]
-    objects = _kustomization(tmp_path, ["overlays/spec", *bases], ["components/node-inventory-pods"])
+    bases = [f"base/{name}" for name in (*PROVIDERS, AGENT)]
+    objects = _kustomization(tmp_path, ["overlays/spec", *bases], [f"components/{reads}-pods"])
 
     def granted(name: str) -> set[Right]:
         label = "app.kubernetes.io/component"
         return _granted(tuple(each for each in objects if each["metadata"]["labels"].get(label) == name))
 
-    assert granted("node-inventory") == PUBLISHES | OF_THE_PROVIDER["node-inventory"] | PODS
-    for name in ("manual", "composite"):
+    assert granted(reads) == PUBLISHES | OF_THE_PROVIDER[reads] | READ_PODS
+    for name in set(PROVIDERS) - {reads}:
         assert granted(name) == PUBLISHES | OF_THE_PROVIDER[name]
     assert granted("orchestrator") == READS | SPEC
+    assert granted(AGENT) == OF_THE_AGENT
 
 
-@pytest.mark.parametrize("name", DAEMONS)
+def test_an_agent_may_do_next_to_nothing() -> None:
+    """It reads nothing and deletes nothing; the policy says whose report it may write."""
+    assert _granted(daemon(AGENT)) == OF_THE_AGENT
+
+
+@pytest.mark.parametrize("name", PODS)
 def test_the_rights_go_to_one_account(name: str) -> None:
     """That of the pods, in their own namespace."""
     account = {"kind": "ServiceAccount", "name": f"kueue-dqo-{component(name)}", "namespace": NAMESPACE}
