@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import argparse
 import io
+import signal
 import sys
+from types import FrameType
 
-from bench import convergence, failover, memory, node_inventory, plan, preemption, split, startup
+from bench import (
+    convergence,
+    failover,
+    gpu_agent,
+    gpu_aggregator,
+    memory,
+    node_inventory,
+    plan,
+    preemption,
+    split,
+    startup,
+)
 from bench.measure import print_load, print_machine
 
 FIGURES = {
@@ -18,6 +31,8 @@ FIGURES = {
     "failover": failover.measure,
     "preemption": preemption.measure,
     "node-inventory": node_inventory.measure,
+    "gpu-agent": gpu_agent.measure,
+    "gpu-aggregator": gpu_aggregator.measure,
 }
 
 
@@ -26,6 +41,7 @@ def main() -> None:
     parser.add_argument("figure", nargs="?", choices=FIGURES, help="measure this one (default: all)")
     parser.add_argument("--quick", action="store_true", help="smaller sizes: to see whether it works, not for figures")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, _end)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # a log shows how far it is
     print_machine()
@@ -36,6 +52,12 @@ def main() -> None:
             measure(quick=arguments.quick)
     print()
     print_load()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """As Ctrl-C does: what was started is ended."""
+    del frame
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ _PATIENCE: Final = 900.0
 
 
 @contextlib.contextmanager
-def control_plane() -> Iterator[ControlPlane]:
-    """With Kueue's definitions and ours."""
-    with ControlPlane() as plane:
+def control_plane(*, audit: bool = False) -> Iterator[ControlPlane]:
+    """With Kueue's definitions and ours; `audit`: see `ControlPlane.requests`."""
+    with ControlPlane(audit=audit) as plane:
         install_crds(plane)
         yield plane
 

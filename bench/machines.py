@@ -57,9 +57,14 @@ def new_uid(chance: random.Random) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def node(number: int, chance: random.Random, capacity: Pairs, *, images: int = IMAGES) -> dict[str, Any]:
-    """One in fifty does not count: not ready, cordoned, or with a taint that its flavor does not tolerate."""
-    pool = POOLS[number % len(POOLS)]
+def node(
+    number: int, chance: random.Random, capacity: Pairs, *, pool: Pool | None = None, images: int = IMAGES
+) -> dict[str, Any]:
+    """One in fifty does not count: not ready, cordoned, or with a taint that its flavor does not tolerate.
+
+    Without `pool`, the pools take turns.
+    """
+    pool = pool or POOLS[number % len(POOLS)]
     trouble = chance.choice(("ready", "cordon", "taint")) if chance.random() < 0.02 else ""
     name = f"ip-10-{number >> 16}-{number >> 8 & 255}-{number & 255}.eu-west-1.compute.internal"
     memory = pool.memory_kib + 4 * chance.randrange(64)

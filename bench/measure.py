@@ -136,11 +136,21 @@ def print_times(
     """Both medians with their spread, and the median of the ratios of the pairs; without an aim, for the record."""
     print(f"\n{what}")
     for name, runs in zip(names, series, strict=True):
-        print(f"  {name:<22} {_milliseconds([run.seconds for run in runs])}")
-    ratio, spread = _ratio([run.seconds for run in series.floor], [run.seconds for run in series.ours])
-    print(f"  ratio                  {ratio:10.2f} x   {spread}{_verdict(ratio, aim)}")
+        print_each(name, [run.seconds for run in runs])
+    print_ratio([run.seconds for run in series.floor], [run.seconds for run in series.ours], aim)
     ratio, spread = _ratio([run.cpu_seconds for run in series.floor], [run.cpu_seconds for run in series.ours])
     print(f"  ratio of CPU time      {ratio:10.2f} x   {spread}")
+
+
+def print_each(name: str, seconds: Sequence[float]) -> None:
+    """The median of one side, with its spread."""
+    print(f"  {name:<22} {_milliseconds(seconds)}")
+
+
+def print_ratio(floor: Sequence[float], ours: Sequence[float], aim: float | None = None) -> None:
+    """The median of the ratios of the pairs."""
+    ratio, spread = _ratio(floor, ours)
+    print(f"  ratio                  {ratio:10.2f} x   {spread}{_verdict(ratio, aim)}")
 
 
 def print_peaks(series: Series, names: tuple[str, str] = ("floor", "ours")) -> None:

@@ -1,4 +1,4 @@
-"""Nodes on a control plane, their heartbeats, and the processes that look at them."""
+"""Nodes on a control plane, and their heartbeats."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ import asyncio
 import datetime
 import json
 import random
-import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from bench import cluster, machines
+from bench import machines
 from kueue_dqo.runtime.client import Client
-from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, NODES, RESOURCE_FLAVORS
-from tests.controlplane.plane import ControlPlane
-from tests.controlplane.processes import LOOPBACK, free_port
-from tests.integration.objects import flavor, provider
+from kueue_dqo.runtime.resources import NODES, RESOURCE_FLAVORS
+from tests.integration.objects import flavor
 
-PROVIDER: Final = "nodes"
-CONTROLLER: Final = "kueue-dqo.dev/node-inventory"
 _RESOURCES: Final = ("cpu", "memory", "nvidia.com/gpu")
 _IMAGES: Final = 46
 """With what the API server adds of its own, a node has 15 kB on the wire."""
@@ -30,25 +24,28 @@ _NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "operator": "E
 
 
 class Machine(NamedTuple):
-    """What of a node is in its heartbeat."""
+    """What of a node is in its heartbeat, and what of it counts."""
 
     name: str
     is_ready: bool
+    pool: machines.Pool
+    counts: bool
+    """Whether pods of its flavor can run on it."""
 
 
 class Nodes:
     """The nodes of a control plane, and what those that count have together."""
 
-    def __init__(self) -> None:
+    def __init__(self, pools: Sequence[machines.Pool] = machines.POOLS) -> None:
+        """`pools`: those that there are nodes of."""
         self.machines: list[Machine] = []
-        self.capacity: machines.Pairs = {
-            f"{pool.flavor}/{resource}": 0 for pool in machines.POOLS for resource in _RESOURCES
-        }
+        self.capacity: machines.Pairs = {f"{pool.flavor}/{resource}": 0 for pool in pools for resource in _RESOURCES}
+        self._pools = pools
         self._chance = random.Random(2026)
         self._beats = 0
 
     async def create_flavors(self, client: Client) -> None:
-        for pool in machines.POOLS:
+        for pool in self._pools:
             spec = machines.flavor_spec(pool)
             spec["tolerations"] = [*spec.get("tolerations", ()), _NOT_READY_TAINT]
             await client.create(RESOURCE_FLAVORS.path(), json.dumps(flavor(pool.flavor) | {"spec": spec}).encode())
@@ -58,10 +55,13 @@ class Nodes:
 
         async def create() -> None:
             while len(self.machines) < count:
-                node = machines.node(len(self.machines), self._chance, self.capacity, images=_IMAGES)
+                number = len(self.machines)
+                pool, before = self._pools[number % len(self._pools)], sum(self.capacity.values())
+                node = machines.node(number, self._chance, self.capacity, pool=pool, images=_IMAGES)
                 ready = any(each["status"] == "True" for each in node["status"]["conditions"])
                 del node["metadata"]["resourceVersion"]
-                self.machines.append(Machine(node["metadata"]["name"], ready))
+                counts = sum(self.capacity.values()) > before
+                self.machines.append(Machine(node["metadata"]["name"], ready, pool, counts))
                 await client.create(NODES.path(), json.dumps(node).encode(), timeout=30)
 
         await asyncio.gather(*(create() for _ in range(_AT_ONCE)))
@@ -98,45 +98,3 @@ class Nodes:
                 await client.merge_patch(path, body, field_manager="kubelet", timeout=30)
 
         await asyncio.gather(*(send() for _ in range(_AT_ONCE)))
-
-
-async def recreate_provider(client: Client, plane: ControlPlane) -> str:
-    """A CapacityProvider that nobody has written to yet; returns its resourceVersion."""
-    if any(each["metadata"]["name"] == PROVIDER for each in plane.admin.items(CAPACITY_PROVIDERS.path())):
-        await client.delete(CAPACITY_PROVIDERS.path(PROVIDER))
-    names = [pool.flavor for pool in machines.POOLS]
-    body = json.dumps(provider(PROVIDER, *names, controller=CONTROLLER)).encode()
-    created = json.loads(await client.create(CAPACITY_PROVIDERS.path(), body))
-    return str(created["metadata"]["resourceVersion"])
-
-
-async def changes(client: Client, version: str, on_open: Callable[[], None]) -> AsyncGenerator[dict[str, Any], None]:
-    """The CapacityProviders as they change after that version."""
-    params = {"watch": "true", "resourceVersion": version}
-    async for line in client.lines(CAPACITY_PROVIDERS.path(), params=params, inactivity=600, on_open=on_open):
-        yield json.loads(line)["object"]
-
-
-def is_synchronized(obj: dict[str, Any]) -> bool:
-    return any(each["status"] == "True" for each in obj.get("status", {}).get("conditions") or [])
-
-
-def command(side: str, *arguments: str | Path) -> Sequence[str | Path]:
-    """A process of `bench.processes.node_inventory`."""
-    return [sys.executable, "-m", "bench.processes.node_inventory", side, *arguments]
-
-
-class Inventory(cluster.Served):
-    """`dqo provider node-inventory` as a process, which says when its imports are over."""
-
-    def __init__(self, plane: ControlPlane, *more: str) -> None:
-        port = free_port()
-        where = ("--kubeconfig", str(plane.kubeconfig()), "--namespace", "default", "--listen", f"{LOOPBACK}:{port}")
-        log = cluster.log_of(plane, "node-inventory")
-        log.unlink(missing_ok=True)
-        super().__init__(command("daemon", *where, *more), log, port)
-
-    def beginning(self) -> dict[str, float]:
-        """The clock and its CPU time when its imports were over."""
-        first: dict[str, float] = json.loads(self.log.read_text().splitlines()[0])
-        return first

@@ -11,19 +11,19 @@ from collections.abc import Set as AbstractSet
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import PROVISIONING_REQUEST_CONTROLLER, AdmissionCheck, ClusterQueue, QuotaNode
 from kueue_dqo.api.meta import ObjectKey
-from kueue_dqo.api.parameters import NODE_INVENTORY_CONTROLLER
+from kueue_dqo.api.parameters import NODE_CONTROLLERS
 from kueue_dqo.api.quotas import EffectiveQuotas, quotas_by_pair
 
 
 def flavors_from_nodes(
     orchestrators: Iterable[dqo.DynamicQuotaOrchestrator], providers: Mapping[str, dqo.CapacityProvider]
 ) -> set[str]:
-    """The flavors whose capacity the orchestrators take from the node inventory."""
+    """The flavors whose capacity the orchestrators take from nodes that are there."""
     discovered = {entry.name for each in orchestrators for entry in each.spec.capacity_discovery.providers}
     return {
         flavor
         for name, provider in providers.items()
-        if name in discovered and provider.spec.controller_name == NODE_INVENTORY_CONTROLLER
+        if name in discovered and provider.spec.controller_name in NODE_CONTROLLERS
         for flavor in provider.flavor_names
     }
 

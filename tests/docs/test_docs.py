@@ -23,7 +23,10 @@ from providers.composite.compute import MEMBERS_SKIPPED
 from providers.metrics import ProviderMetrics, RecordCollector
 from providers.node_inventory.exclusion import Exclusion
 from providers.node_inventory.metrics import NodeMetrics
-from providers.node_inventory.wording import NODES_EXCLUDED
+from providers.nodes.wording import NODES_EXCLUDED
+from providers.nvidia_gpu.agent.metrics import AgentMetrics
+from providers.nvidia_gpu.metrics import GpuMetrics
+from providers.nvidia_gpu.wording import CAPPED, DEVICES_UNHEALTHY, NODES_HELD, ODD_OFFER
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -81,6 +84,10 @@ def test_every_event_on_a_provider_is_explained() -> None:
         news.STATUS_REJECTED,
         "LeaseOfAnother",
         NODES_EXCLUDED,
+        NODES_HELD,
+        DEVICES_UNHEALTHY,
+        CAPPED,
+        ODD_OFFER,
         MEMBERS_SKIPPED,
         FLAVOR_WITHOUT_AMOUNTS,
     }
@@ -93,10 +100,12 @@ def test_every_metric_of_a_provider_is_listed() -> None:
     registry = CollectorRegistry()
     ProviderMetrics(registry)
     NodeMetrics(registry)
+    GpuMetrics(registry, {})
+    AgentMetrics(registry)
     registry.register(RecordCollector(dict))
     page = _text("docs/metrics.md")
     names = [f"{family.name}_total" if family.type == "counter" else family.name for family in registry.collect()]
-    assert len(names) > 10
+    assert len(names) > 24
     assert [name for name in names if f"`{name}`" not in page] == []
 
 

@@ -24,6 +24,8 @@ DUMP = "04-cluster-dump"
 CALENDAR = "05-capacity-by-calendar"
 CEILING = "06-nodes-below-a-ceiling"
 TROUBLE = "07-machines-in-trouble"
+DIED = "08-gpus-that-died"
+WITNESSES = "09-gpus-by-two-witnesses"
 OPTIONS = {CALENDAR: ("--at", "2026-10-06T22:00:00+02:00"), TROUBLE: ("--at", "2026-09-20T10:00:00Z")}
 """What stands in the command of the README besides the folder."""
 GPU = "nvidia.com/gpu"
@@ -119,6 +121,27 @@ QUOTAS = {
         Quota("notebooks", "gpu", "cpu", "128", "45"),
         Quota("notebooks", "gpu", "memory", "1000Gi", "400Gi"),
     ],
+    DIED: [
+        Quota("training", "h100", GPU, "16", "15"),
+        Quota("training", "h100", "cpu", "380", "380"),
+        Quota("training", "h100", "memory", "2012Gi", "2012Gi"),
+        Quota("inference", "h100", GPU, "8", "8"),
+        Quota("inference", "h100", "cpu", "190", "190"),
+        Quota("inference", "h100", "memory", "1006Gi", "1006Gi"),
+    ],
+    WITNESSES: [
+        Quota("lattice", "h100", GPU, "16", "15"),
+        Quota("lattice", "h100", "cpu", "380", "380"),
+        Quota("lattice", "h100", "memory", "2012Gi", "2012Gi"),
+        Quota("plasma", "h100", GPU, "8", "7"),
+        Quota("plasma", "h100", "cpu", "190", "190"),
+        Quota("plasma", "h100", "memory", "1006Gi", "1006Gi"),
+        *(
+            Quota(queue, "l40s", resource, before, planned)
+            for queue in ("lattice", "plasma")
+            for resource, before, planned in ((GPU, "4", "3"), ("cpu", "62", "62"), ("memory", "503Gi", "503Gi"))
+        ),
+    ],
 }
 LIMITS = {
     POOLS: [
@@ -157,6 +180,15 @@ CAPACITIES = [
     (TROUBLE, "research", "gpu", GPU, "18"),
     (TROUBLE, "research", "gpu", "cpu", "135"),
     (TROUBLE, "research", "gpu", "memory", "1200Gi"),
+    (DIED, "vision", "h100", GPU, "23"),
+    (DIED, "vision", "h100", "cpu", "570"),
+    (DIED, "vision", "h100", "memory", "3018Gi"),
+    (WITNESSES, "physics", "h100", GPU, "22"),
+    (WITNESSES, "physics", "h100", "cpu", "570"),
+    (WITNESSES, "physics", "h100", "memory", "3018Gi"),
+    (WITNESSES, "physics", "l40s", GPU, "6"),
+    (WITNESSES, "physics", "l40s", "cpu", "124"),
+    (WITNESSES, "physics", "l40s", "memory", "1006Gi"),
 ]
 EMPTY = {
     TEAMS: {"teams"},
@@ -166,6 +198,8 @@ EMPTY = {
     CALENDAR: {"labs"},
     CEILING: {"engineering"},
     TROUBLE: {"research"},
+    DIED: {"vision"},
+    WITNESSES: {"physics"},
 }
 """Cohorts that declare nothing and get an empty list."""
 
@@ -184,6 +218,8 @@ CONDITIONS = {
     (CALENDAR, "labs"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (CEILING, "engineering"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (TROUBLE, "research"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (DIED, "vision"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (WITNESSES, "physics"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
 }
 WARNINGS: dict[str, list[tuple[str, ...]]] = {
     TEAMS: [],
@@ -200,6 +236,8 @@ WARNINGS: dict[str, list[tuple[str, ...]]] = {
     CALENDAR: [],
     CEILING: [],
     TROUBLE: [],
+    DIED: [],
+    WITNESSES: [],
 }
 
 
@@ -556,6 +594,79 @@ def test_without_a_time_the_sixth_machine_counts() -> None:
     [provider] = [item for item in json.loads(finished.out)["items"] if item["kind"] == "CapacityProvider"]
     assert provider["status"]["capacity"]["flavors"][0]["resources"][GPU] == "26"
     assert "26 GPUs" in _readme(TROUBLE)
+
+
+def _amount(folder: Path, provider: str, resource: str, flavor: str) -> str:
+    """What a provider would publish."""
+    items = json.loads(dqo("plan", "-f", folder, "-o", "json").out)["items"]
+    [status] = [
+        item["status"] for item in items if item["metadata"]["name"] == provider and "capacity" in item["status"]
+    ]
+    [amounts] = [each["resources"] for each in status["capacity"]["flavors"] if each["name"] == flavor]
+    return str(amounts[resource])
+
+
+def test_a_gpu_that_died_is_named() -> None:
+    """With its machine, the reason, and since when."""
+    lost = "gpu-2.example.com GPU-5d4c1e2a-7b1f-4c58-9e06-3a5f8b2c90d1 Lost since 2026-09-20T07:41:07Z"
+    assert _summary(DIED, "gpus") == f"h100: 3 nodes, 23 nvidia.com/gpu; unhealthy: {lost}"
+    assert f"unhealthy: {lost}" in " ".join(_readme(DIED).split())
+    assert _summary(DIED, "machines") == "h100: 3 nodes, 570 cpu, 3018Gi memory"
+    [row] = [line for line in _readme(DIED).splitlines() if line.startswith("| gpu-2 ")]
+    assert all(_stands(text, row) for text in ("Lost", "7", "190", "1006Gi"))
+
+
+def test_without_its_machine_the_other_seven_go_too(tmp_path: Path) -> None:
+    """What the README invites to try."""
+    folder = shutil.copytree(EXAMPLES / DIED, tmp_path / DIED)
+    machines = (folder / "nodes.yaml").read_text().split("- apiVersion: v1\n")
+    assert "name: gpu-2.example.com" in machines[2]
+    machines[2] = machines[2].replace('type: Ready, status: "True"', 'type: Ready, status: "False"')
+    (folder / "nodes.yaml").write_text("- apiVersion: v1\n".join(machines))
+    assert _amount(folder, "gpus", GPU, "h100") == "16"
+    assert _amount(folder, "machines", "cpu", "h100") == "380"
+    assert "16 GPUs, and 380 CPUs" in _readme(DIED)
+
+
+def test_gpus_that_both_providers_report_are_warned_of(tmp_path: Path) -> None:
+    """As the README says: nobody has 47."""
+    folder = _with(DIED, tmp_path, "providers.yaml", "[cpu, memory]", "[cpu, memory, nvidia.com/gpu]")
+    finished = dqo("plan", "-f", folder, "-o", "json")
+    assert "orchestrator vision adds up h100/nvidia.com/gpu of machines and of gpus: the same GPUs count twice" in (
+        finished.err
+    )
+    [orchestrator] = [each for each in json.loads(finished.out)["items"] if each["kind"] == "DynamicQuotaOrchestrator"]
+    assert _is(orchestrator["status"]["effectiveCapacity"]["flavors"][0]["resources"][GPU], "47")
+    assert "47 GPUs" in _readme(DIED)
+
+
+def test_each_witness_is_the_lesser_one_for_some_flavor() -> None:
+    """What the members say stands in the README."""
+    found = {
+        name: tuple(_amount(EXAMPLES / WITNESSES, name, GPU, flavor) for flavor in ("h100", "l40s"))
+        for name in ("gpus-offered", "gpus-healthy", "gpus")
+    }
+    assert found == {"gpus-offered": ("24", "6"), "gpus-healthy": ("22", "8"), "gpus": ("22", "6")}
+    for name, amounts in found.items():
+        [row] = [line for line in _readme(WITNESSES).splitlines() if re.match(rf"\| {name}[,:]", line)]
+        assert all(_stands(amount, row) for amount in amounts)
+
+
+def test_a_provider_of_gpus_that_caps_needs_no_second_witness(tmp_path: Path) -> None:
+    """What the README invites to try."""
+    folder = _with(WITNESSES, tmp_path, "providers.yaml", "  capByAllocatable: false\n", "")
+    assert _amount(folder, "gpus-healthy", GPU, "l40s") == "6"
+    assert "6 L40S then" in _readme(WITNESSES)
+
+
+def test_witnesses_that_are_listed_themselves_are_warned_of(tmp_path: Path) -> None:
+    """As the README says."""
+    folder = _with(
+        WITNESSES, tmp_path, "dqo.yaml", "- name: gpus\n", "- name: gpus-offered\n    - name: gpus-healthy\n"
+    )
+    err = dqo("plan", "-f", folder, "-o", "json").err
+    assert "adds up h100/nvidia.com/gpu, l40s/nvidia.com/gpu of gpus-offered and of gpus-healthy" in err
+    assert "list a composite of both with `combine: Min` in their place" in err
 
 
 @pytest.mark.parametrize("example", QUOTAS)

@@ -116,9 +116,9 @@ def plan(
 
     With -f, offline from manifests; without it, in the cluster of the kubeconfig, which is only read.
 
-    Reads Nodes, Pods, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders, DynamicQuotaOrchestrators and
-    parameter objects, in YAML or JSON. A CapacityProvider of the node inventory, manual or composite that has no
-    status is computed from what stands beside it.
+    Reads Nodes, Pods, NodeGPUReports, ResourceFlavors, ClusterQueues, Cohorts, CapacityProviders,
+    DynamicQuotaOrchestrators and parameter objects, in YAML or JSON. A CapacityProvider of the node inventory, NVIDIA's
+    GPUs, manual or composite that has no status is computed from what stands beside it.
 
     Exit codes: 0 done; 1 an error, and nothing was planned; with --detailed-exitcode also 2 and 3.
     """

@@ -15,6 +15,7 @@ import msgspec
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.core import NODE, POD
+from kueue_dqo.api.gpu import NODE_GPU_REPORT
 from kueue_dqo.api.kueue import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -135,6 +136,7 @@ def objects_of(
         flavors=manifests.of_kind(RESOURCE_FLAVOR),
         nodes=manifests.of_kind(NODE).values(),
         pods=manifests.of_kind(POD).values(),
+        reports=manifests.of_kind(NODE_GPU_REPORT),
         declared=declared,
     )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
 from kueue_dqo.api.dqo import CAPACITY_PROVIDER
+from kueue_dqo.api.gpu import NODE_GPU_REPORT
 from kueue_dqo.api.meta import ObjectKey, parse_time
 from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind
 from kueue_dqo.api.wording import some
@@ -25,7 +27,7 @@ from kueue_dqo.runtime.lease import LeaseRecord
 from kueue_dqo.runtime.resources import MANAGED_BY, OURS, Resource
 from kueue_dqo.runtime.resources import ORCHESTRATOR_DEFINITION as _CRD
 from orchestrator.enforcement.roads import Road
-from providers.offline import PARAMETERS_KINDS, depending_on_pods
+from providers.offline import PARAMETERS_KINDS, depending_on_pods, depending_on_reports
 
 _READ: Final = (
     resources.NODES,
@@ -37,9 +39,11 @@ _READ: Final = (
     resources.CAPACITY_PROVIDERS,
     resources.DYNAMIC_QUOTA_ORCHESTRATORS,
     resources.NODE_INVENTORY_PARAMETERS,
+    resources.NVIDIA_GPU_PARAMETERS,
     resources.MANUAL_CAPACITIES,
     resources.COMPOSITE_PARAMETERS,
 )
+_CAN_DO_WITHOUT: Final = {*PARAMETERS_KINDS, NODE_GPU_REPORT}
 _HANDOVER: Final = 15
 """Seconds that a Lease which its holder gave back has to find another one."""
 
@@ -63,7 +67,7 @@ def read_cluster(kubeconfig: str | None, context: str | None, road: Road | None)
 async def _read(client: Client, road: Road | None) -> Live:
     manifests = Manifests(origin=CLUSTER)
     answers = await asyncio.gather(*(listed(client, each) for each in _READ), return_exceptions=True)
-    _refuse_forbidden(answers)
+    _refuse_forbidden(dict(zip(_READ, answers, strict=True)))
     missing: list[str] = []
     for resource, answer in zip(_READ, answers, strict=True):
         if isinstance(answer, BaseException):
@@ -73,9 +77,10 @@ async def _read(client: Client, road: Road | None) -> Live:
         for raw in answer or ():
             _take(manifests, resource, raw)
     if missing:
-        manifests.notices.append(f"the cluster has no {some(missing, at_most=len(missing))}: planned without")
+        manifests.notices.append(_without(missing))
     if manifests.problems:
         raise CommandError(problems_text(manifests.problems, CLUSTER))
+    await _read_reports(client, manifests)
     await _read_pods(client, manifests)
     await _read_leases(client, manifests)
     if road is None:
@@ -84,11 +89,13 @@ async def _read(client: Client, road: Road | None) -> Live:
     return Live(manifests, road)
 
 
-def _refuse_forbidden(answers: list[list[msgspec.Raw] | BaseException | None]) -> None:
+def _without(missing: list[str]) -> str:
+    return f"the cluster has no {some(missing, at_most=len(missing))}: planned without"
+
+
+def _refuse_forbidden(answers: Mapping[Resource, list[msgspec.Raw] | BaseException | None]) -> None:
     """All of them at once: whoever grants the rights wants to do it once."""
-    refused = [
-        (resource, answer) for resource, answer in zip(_READ, answers, strict=True) if isinstance(answer, Forbidden)
-    ]
+    refused = [(resource, answer) for resource, answer in answers.items() if isinstance(answer, Forbidden)]
     if not refused:
         return
     listed_ = ", ".join(resource.full_name for resource, _ in refused)
@@ -107,7 +114,7 @@ def _take(manifests: Manifests, resource: Resource, raw: msgspec.Raw) -> None:
         decoded = decode_json(known, resource.version, raw)
     except ObjectInvalid as error:
         key = ObjectKey(resource.kind, name_of(raw))
-        if resource.kind in PARAMETERS_KINDS:
+        if resource.kind in _CAN_DO_WITHOUT:
             # Such as one of a later version: the daemons publish what follows, whatever this program can read.
             manifests.unusable[key] = str(error)
             manifests.notices.append(f"{key} cannot be used, so it was planned without: {error}")
@@ -117,6 +124,21 @@ def _take(manifests: Manifests, resource: Resource, raw: msgspec.Raw) -> None:
     key = key_of(resource.kind, decoded.object)
     manifests.notices += [f"{key}: {notice}" for notice in decoded.notices]
     manifests.add(resource.kind, decoded.object, Place(CLUSTER, len(manifests.places) + 1))
+
+
+async def _read_reports(client: Client, manifests: Manifests) -> None:
+    """Reports of GPUs are read only for a provider that is computed from them here."""
+    if not depending_on_reports(objects_of(manifests, manifests.of_kind(CAPACITY_PROVIDER), {})):
+        return
+    try:
+        found = await listed(client, resources.NODE_GPU_REPORTS)
+    except Forbidden as error:
+        _refuse_forbidden({resources.NODE_GPU_REPORTS: error})
+        raise
+    if found is None:
+        manifests.notices.append(_without([resources.NODE_GPU_REPORTS.full_name]))
+    for raw in found or ():
+        _take(manifests, resources.NODE_GPU_REPORTS, raw)
 
 
 async def _read_pods(client: Client, manifests: Manifests) -> None:

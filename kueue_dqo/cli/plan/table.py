@@ -10,7 +10,7 @@ from typing import Final
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import COHORT
 from kueue_dqo.api.meta import Condition, ObjectKey, find_condition
-from kueue_dqo.api.parameters import NODE_INVENTORY_CONTROLLER
+from kueue_dqo.api.parameters import NODE_INVENTORY_CONTROLLER, NVIDIA_GPU_CONTROLLER
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.quotas import ResourceQuota, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
@@ -34,6 +34,10 @@ except ImportError as error:
     _MSG = "the table needs rich: install kueue-dqo[cli], or use -o json"
     raise CommandError(_MSG) from error
 
+_COMPUTED_FROM: Final = {
+    NODE_INVENTORY_CONTROLLER: " from the nodes",
+    NVIDIA_GPU_CONTROLLER: " from the reports of GPUs",
+}
 _PIPED_WIDTH: Final = 120
 _NARROWEST: Final = 60
 
@@ -97,8 +101,7 @@ def _capacity(plan: Plan) -> Iterator[_Part]:
         if condition is not None and condition.message:
             origin = ""
             if name in plan.computed_providers:
-                is_inventory = provider.spec.controller_name == NODE_INVENTORY_CONTROLLER
-                origin = " (computed here from the nodes)" if is_inventory else " (computed here)"
+                origin = f" (computed here{_COMPUTED_FROM.get(provider.spec.controller_name, '')})"
             lines.append(_line(f"{title}{origin}: {condition.message}", "dim"))
         lines += (_line(f"{title}: {other}", "dim") for other in others)
     yield _heading("Capacity by provider")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kueue_dqo.api import dqo, parameters
-from kueue_dqo.api.core import NODE, Node
+from kueue_dqo.api.core import NODE
 from kueue_dqo.api.kueue import (
     ADMISSION_CHECK,
     RESOURCE_FLAVOR,
@@ -21,8 +20,9 @@ from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
-from kueue_dqo.cli.plan.composites import counted_twice, flavors_bounded_by_nodes
+from kueue_dqo.cli.plan.composites import counted_twice, flavors_bounded_by_nodes, gpus_counted_twice
 from kueue_dqo.cli.plan.computation import Plan
+from kueue_dqo.cli.plan.nodes import agents_with_problems, matches, without_nodes, without_reports
 from orchestrator.autoscaling import provisioned_flavors, scale_up_text
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.roads import Road
@@ -53,10 +53,13 @@ def warnings(plan: Plan) -> list[str]:
     for name, outcome in sorted(plan.outcomes.items()):
         found += _unreported(name, outcome, plan)
     found += _over_quota(plan)
-    found += _without_nodes(plan)
+    found += without_nodes(plan)
+    found += without_reports(plan)
+    found += agents_with_problems(plan)
     found += _silent_providers(plan)
     found += _ignored_capacity(plan)
     found += counted_twice(plan)
+    found += gpus_counted_twice(plan)
     found += _autoscaled(plan)
     found += _other_road(plan)
     found += _too_large(plan)
@@ -102,43 +105,6 @@ def _over_quota(plan: Plan) -> Iterator[str]:
                 yield f"{key} {excess_text(excess, has_siblings=bool(node.parent))}"
 
 
-def _without_nodes(plan: Plan) -> Iterator[str]:
-    """Zero nodes are an answer, but seldom the one that was meant."""
-    nodes: Iterable[Node] = plan.manifests.of_kind(NODE).values()
-    flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
-    publishing = sorted(
-        name
-        for name in plan.computed_providers
-        if plan.providers[name].spec.controller_name == parameters.NODE_INVENTORY_CONTROLLER
-        and plan.providers[name].status.capacity is not None
-    )
-    if publishing and not nodes:
-        way_out = "" if plan.manifests.is_live else "; add `kubectl get nodes -o json`"
-        yield f"there is no Node in {plan.manifests.origin}: the capacity of {', '.join(publishing)} is zero{way_out}"
-        return
-    for name in publishing:
-        selector = _node_selector(plan.providers[name], plan)
-        selected = nodes if selector is None else [node for node in nodes if selector.selects(node.metadata.labels)]
-        compared = "nodeLabels" if selector is None else "nodeLabels, and the nodeSelector of the parameters,"
-        for flavor in plan.providers[name].flavor_names:
-            if flavor in flavors and not any(_matches(flavors[flavor], node) for node in selected):
-                yield (
-                    f"no Node matches flavor {flavor} of CapacityProvider {name}: its capacity is zero; compare "
-                    f"the flavor's {compared} with the labels of the nodes"
-                )
-
-
-def _node_selector(provider: dqo.CapacityProvider, plan: Plan) -> parameters.LabelSelector | None:
-    """The one in the parameters of a node inventory, None where all nodes may be its own."""
-    known: Mapping[str, parameters.NodeInventoryParameters]
-    known = plan.manifests.of_kind(parameters.NODE_INVENTORY_PARAMETERS)
-    ref = provider.spec.parameters
-    if ref is None or ref.name not in known:
-        return None
-    selector = known[ref.name].spec.node_selector
-    return None if selector == parameters.LabelSelector() else selector
-
-
 def _silent_providers(plan: Plan) -> Iterator[str]:
     """A dead provider leaves its condition True. One look cannot tell it from clocks that differ, so it only seems."""
     signs: Mapping[str, Sign] = plan.manifests.of_kind(LEASE)
@@ -173,7 +139,7 @@ def _autoscaled(plan: Plan) -> Iterator[str]:
     flavors: Mapping[str, ResourceFlavor] = plan.manifests.of_kind(RESOURCE_FLAVOR)
     for name in from_nodes & flavors.keys():
         if KARPENTER_POOL in flavors[name].spec.node_labels or any(
-            KARPENTER_POOL in node.metadata.labels and _matches(flavors[name], node)
+            KARPENTER_POOL in node.metadata.labels and matches(flavors[name], node)
             for node in plan.manifests.of_kind(NODE).values()
         ):
             reasons.setdefault(name, f"its nodes carry {KARPENTER_POOL}")
@@ -201,7 +167,3 @@ def _too_large(plan: Plan) -> Iterator[str]:
                     "that; "
                     "its share here is of the number as written"
                 )
-
-
-def _matches(flavor: ResourceFlavor, node: Node) -> bool:
-    return flavor.spec.node_labels.items() <= node.metadata.labels.items()

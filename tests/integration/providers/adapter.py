@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
+import yaml
+
 from tests.controlplane.plane import ControlPlane
-from tests.integration.daemons import Daemon, install, start_daemon
+from tests.integration.daemons import MANIFESTS, Daemon, install, start_daemon
 from tests.integration.objects import Manifest, flavor, provider
 from tests.integration.providers.scenes import POOL, clear
 
@@ -33,6 +37,8 @@ class Adapter(abc.ABC):
     """What is installed."""
     reports_any: ClassVar[bool] = True
     """Whether it reports whatever resources there are, not GPUs alone."""
+    has_defaults: ClassVar[bool] = False
+    """Whether it goes on without parameters as with those of `spec`."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
@@ -71,6 +77,11 @@ class Adapter(abc.ABC):
         return start_daemon(self.plane, self.installed, name=name or self.command, environment=environment, **options)
 
     # --- the cluster -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def accounts(cls) -> tuple[str, ...]:
+        """The ServiceAccounts of its processes."""
+        return (f"kueue-dqo-{cls.command}",)
 
     @classmethod
     def collection(cls) -> str:
@@ -130,6 +141,19 @@ class Adapter(abc.ABC):
     def recover(self) -> None:
         """The source says `amounts` again."""
         self.tell()
+
+
+def composed(stack: ExitStack, resources: Iterable[Path | str], component: str) -> Path:
+    """A folder whose kustomization puts a component of `manifests/` on resources of it, until the stack is closed."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kueue-dqo-kustomization-"))).resolve()
+    text = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(MANIFESTS / each, folder) for each in resources],
+        "components": [os.path.relpath(MANIFESTS / component, folder)],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
+    return folder
 
 
 @contextmanager

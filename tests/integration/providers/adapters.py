@@ -6,7 +6,6 @@ A new provider gets one here and its place in `ADAPTERS`; all tests of `serving/
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -16,12 +15,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from tests.integration.daemons import MANIFESTS, ROOT
+from tests.integration.daemons import ROOT
 from tests.integration.objects import NODES, add_node, flavor, provider, publish
-from tests.integration.providers.adapter import LABEL, Adapter
+from tests.integration.providers.adapter import LABEL, Adapter, composed
 from tests.integration.providers.inventory_service import InventoryService, inventory_service
+from tests.integration.providers.nvidia_gpu import CountingGpuPods, NvidiaGpu
 from tests.integration.providers.scenes import GPU, POOL
 
 EXAMPLE: Final = ROOT / "examples" / "writing-a-provider"
@@ -35,6 +33,7 @@ class NodeInventory(Adapter):
     kind = "NodeInventoryParameters"
     plural = "nodeinventoryparameters"
     folders = ("base/node-inventory",)
+    has_defaults = True
 
     def spec(self) -> dict[str, Any]:
         return {"cordoned": "Exclude"}  # its default
@@ -57,17 +56,7 @@ class CountingPods(NodeInventory):
     """With the rights that some of its parameters need."""
 
     def what_is_installed(self, stack: ExitStack) -> tuple[Path | str, ...]:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kueue-dqo-kustomization-"))).resolve()
-        paths = {
-            name: [os.path.relpath(MANIFESTS / path, folder)]
-            for name, path in {
-                "resources": "base/node-inventory",
-                "components": "components/node-inventory-pods",
-            }.items()
-        }
-        text = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", **paths}
-        (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-        return (folder,)
+        return (composed(stack, self.folders, "components/node-inventory-pods"),)
 
 
 class Manual(Adapter):
@@ -150,7 +139,9 @@ class RackPower(Adapter):
         return "SourceUnavailable"
 
 
-ADAPTERS: Final[tuple[type[Adapter], ...]] = (NodeInventory, Manual, Composite, RackPower)
+ADAPTERS: Final[tuple[type[Adapter], ...]] = (NodeInventory, Manual, Composite, NvidiaGpu, RackPower)
+COUNTING_PODS: Final[tuple[type[Adapter], ...]] = (CountingPods, CountingGpuPods)
+"""Those of `ADAPTERS` that may count pods, with the right to do so."""
 
 
 def install_distribution(source: Path, target: Path) -> None:

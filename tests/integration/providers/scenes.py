@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from tests.controlplane.admin import Refused
@@ -178,12 +179,12 @@ def wait_observed(plane: ControlPlane, daemon: Daemon, times: int, name: str = P
 # --- an empty cluster ------------------------------------------------------------------------------------------------
 
 
-def clear(plane: ControlPlane, *more: str) -> None:
+def clear(plane: ControlPlane, *more: str, spare: AbstractSet[str] = frozenset()) -> None:
     """Deletes what tests create, and leaves the daemon with its rights and its election alone.
 
-    `more`: further collections.
+    `more`: further collections; `spare`: those that stay as they are.
     """
-    for path in (*_COLLECTIONS, *more):
+    for path in (each for each in (*_COLLECTIONS, *more) if each not in spare):
         eventually(lambda path=path: not _deleted(plane, path), f"nothing is left at {path}")  # type: ignore[misc]  # mypy infers no type for a default
     # Nothing is garbage-collected here.
     for lease in plane.admin.items(LEASES, labelSelector=_CONTROLLER_LABEL):

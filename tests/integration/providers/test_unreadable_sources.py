@@ -9,7 +9,7 @@ import pytest
 from tests.controlplane.faults import Answer
 from tests.integration.objects import flavor, publish
 from tests.integration.providers.adapter import Adapter
-from tests.integration.providers.adapters import NodeInventory, RackPower
+from tests.integration.providers.adapters import NodeInventory, NvidiaGpu, RackPower
 from tests.integration.providers.scenes import (
     GPU,
     POOL,
@@ -27,29 +27,34 @@ def _begin(adapter: Adapter) -> None:
     adapter.begin({"h100": {GPU: 16}})
 
 
-@pytest.mark.parametrize("alone", [NodeInventory], indirect=True, ids=["node-inventory"])
-def test_nodes_that_cannot_be_read_are_not_zero_nodes(alone: Adapter, proxy: Proxy) -> None:
-    """What was published before stays, until they can be read."""
+@pytest.mark.parametrize(
+    ("alone", "unreadable"),
+    [(NodeInventory, "nodes"), (NvidiaGpu, "nodegpureports")],
+    indirect=["alone"],
+    ids=["nodes", "reports"],
+)
+def test_what_cannot_be_read_is_not_nothing(alone: Adapter, unreadable: str, proxy: Proxy) -> None:
+    """What was published before stays, until it can be read."""
     plane = alone.plane
     _begin(alone)
     publish(plane, POOL, {"h100": {GPU: "80"}})
-    proxy.add(Answer(500, path="/nodes$"))
+    proxy.add(Answer(500, path=f"/{unreadable}$"))
     alone.start(server=proxy.url, arguments=["--observe-timeout", "15s"], wait=False)
-    wait_failed(plane, "SourceUnavailable", "nodes could not be read", "ClusterRole")
+    wait_failed(plane, "SourceUnavailable", f"{unreadable} could not be read", "ClusterRole")
     assert capacity(plane) == {H100: "80"}
     proxy.clear()
     wait_published(plane, {H100: 16})
 
 
-@pytest.mark.parametrize("alone", [NodeInventory], indirect=True, ids=["node-inventory"])
+@pytest.mark.parametrize("alone", [NodeInventory, NvidiaGpu], indirect=True, ids=["node-inventory", "nvidia-gpu"])
 def test_pods_that_may_not_be_read_are_told(alone: Adapter) -> None:
     """The right is missing without its component; who does not count pods does not need it."""
     plane = alone.plane
     alone.start(arguments=["--observe-timeout", "15s"])
     _begin(alone)
     wait_published(plane, {H100: 16})
-    alone.configure(reserve="UnmanagedPods")
-    wait_failed(plane, "SourceUnavailable", "pods", "node-inventory-pods")
+    alone.configure(cordoned="CountAllocated")
+    wait_failed(plane, "SourceUnavailable", "pods", f"{alone.command}-pods")
     assert capacity(plane) == {H100: "16"}
     alone.configure()
     wait_published(plane, {H100: 16})

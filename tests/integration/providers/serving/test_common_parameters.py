@@ -16,7 +16,7 @@ from tests.controlplane.processes import eventually
 from tests.integration.daemons import Daemon
 from tests.integration.objects import PROVIDERS
 from tests.integration.providers.adapter import Adapter
-from tests.integration.providers.adapters import RackPower
+from tests.integration.providers.adapters import ADAPTERS, RackPower
 from tests.integration.providers.scenes import (
     GPU,
     POOL,
@@ -36,6 +36,7 @@ PATH: Final = f"{PROVIDERS}/{POOL}"
 H100: Final = f"h100/{GPU}"
 A100: Final = f"a100/{GPU}"
 ACKNOWLEDGE: Final = "kueue-dqo.dev/acknowledge"
+REPORT_ANY: Final = [kind for kind in ADAPTERS if kind.reports_any]
 HELD_UNTIL: Final = "kueue_dqo_provider_held_until_timestamp_seconds"
 
 
@@ -49,12 +50,8 @@ def _gauge(daemon: Daemon, name: str, flavor: str = "h100") -> float:
 
 @pytest.mark.parametrize(
     ("selection", "kept"),
-    [
-        ({"include": [GPU]}, {GPU}),
-        ({"exclude": [GPU]}, {"cpu"}),
-        ({"include": [GPU, "cpu"], "exclude": ["cpu"]}, {GPU}),
-    ],
-    ids=["include", "exclude", "both"],
+    [({"include": [GPU]}, {GPU}), ({"exclude": [GPU]}, {"cpu"})],
+    ids=["include", "exclude"],
 )
 def test_only_chosen_resources_are_reported(selection: dict[str, Any], kept: set[str], adapter: Adapter) -> None:
     """What is excluded is not zero but absent: another provider may report it."""
@@ -63,6 +60,13 @@ def test_only_chosen_resources_are_reported(selection: dict[str, Any], kept: set
     wait_published(adapter.plane, {f"h100/{name}": amount for name, amount in there.items() if name in kept})
     adapter.configure()
     wait_published(adapter.plane, {f"h100/{name}": amount for name, amount in there.items()})
+
+
+@pytest.mark.parametrize("_shared", REPORT_ANY, indirect=True, ids=lambda kind: kind.command)
+def test_what_is_both_included_and_excluded_is_not_reported(adapter: Adapter) -> None:
+    """Of providers that take the name of any resource."""
+    adapter.begin({"h100": {GPU: 80, "cpu": 64}}, resources={"include": [GPU, "cpu"], "exclude": ["cpu"]})
+    wait_published(adapter.plane, {H100: 80})
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,11 @@ def test_headroom_of_what_is_not_orchestrated_is_misconfigured(adapter: Adapter)
 
 
 def test_parameters_may_be_missing_only_where_they_have_defaults(adapter: Adapter, daemon: Daemon) -> None:
-    """The node inventory goes on; what is manual is then written by hand; the others need to be told."""
+    """What counts nodes goes on; what is manual is then written by hand; the others need to be told."""
     begin(adapter)
     history = history_of_providers(adapter.plane)
     adapter.plane.admin.patch(PATH, {"spec": {"parameters": None}})
-    if adapter.command == "node-inventory":
+    if adapter.has_defaults:
         wait_published(adapter.plane, {H100: 80})
     elif adapter.command == "manual":
         other = adapter.capacity_provider("h100")

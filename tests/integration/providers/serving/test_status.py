@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import pytest
+
 from tests.controlplane.admin import JSON_PATCH
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import Daemon
@@ -134,15 +136,15 @@ INTERFERENCES: Final = {
 }
 
 
-def test_what_others_do_to_the_status_is_undone(adapter: Adapter) -> None:
-    """Wiped, overwritten or edited; one after the other, each by one write."""
+@pytest.mark.parametrize("what", INTERFERENCES)
+def test_what_others_do_to_the_status_is_undone(what: str, adapter: Adapter) -> None:
+    """Wiped, overwritten or edited: by one write. Whoever does it again and again is answered ever more slowly."""
     message = begin(adapter)
-    for what, operations in INTERFERENCES.items():
-        history = history_of_providers(adapter.plane)
-        adapter.plane.admin.patch(f"{PATH}/status", operations, JSON_PATCH, manager="somebody")
-        assert wait_published(adapter.plane, {H100: 80}, message) == message, what
-        # A lost update of the status is possible in theory only: nobody else writes here.
-        assert len([each for each in history.versions() if each.key.name == POOL]) == 2, what
+    history = history_of_providers(adapter.plane)
+    adapter.plane.admin.patch(f"{PATH}/status", INTERFERENCES[what], JSON_PATCH, manager="somebody")
+    assert wait_published(adapter.plane, {H100: 80}, message) == message
+    # A lost update of the status is possible in theory only: nobody else writes here.
+    assert len([each for each in history.versions() if each.key.name == POOL]) == 2
 
 
 def test_conditions_of_others_are_kept(adapter: Adapter) -> None:

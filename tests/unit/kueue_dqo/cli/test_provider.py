@@ -21,7 +21,7 @@ from kueue_dqo.runtime.errors import ConfigurationError
 from kueue_dqo.runtime.process import CannotListen
 from providers.daemon import Options, opened, run_source
 
-OURS = ["composite", "manual", "node-inventory"]
+OURS = ["composite", "manual", "node-inventory", "nvidia-gpu"]
 
 GOOD = """
 from kueue_dqo.provider import CapacityController

@@ -20,9 +20,14 @@ QUEUES: Final = "kueue.x-k8s.io/v1beta2"
 DQO: Final = "kueue.x-k8s.io/v1alpha1"
 OURS: Final = "kueue-dqo.dev/v1alpha1"
 NODE_INVENTORY: Final = "kueue-dqo.dev/node-inventory"
+NVIDIA_GPU: Final = "kueue-dqo.dev/nvidia-gpu"
 MANUAL: Final = "kueue-dqo.dev/manual"
 COMPOSITE: Final = "kueue-dqo.dev/composite"
-PARAMETERS_KINDS: Final = {MANUAL: "ManualCapacity", COMPOSITE: "CompositeParameters"}
+PARAMETERS_KINDS: Final = {
+    NVIDIA_GPU: "NvidiaGpuParameters",
+    MANUAL: "ManualCapacity",
+    COMPOSITE: "CompositeParameters",
+}
 BY_HAND: Final = "example.com/by-hand"
 GPU: Final = "nvidia.com/gpu"
 POOL: Final = {"pool": "a"}
@@ -94,6 +99,22 @@ def reporting(name: str = "nodes", amounts: Mapping[str, Mapping[str, object]] |
 def inventory_parameters(name: str, *, spec: Plain | None = None, **resources: Any) -> Plain:
     """Parameters of a node inventory that choose resources, and more in `spec`."""
     return obj(OURS, "NodeInventoryParameters", name, spec={"resources": resources, **(spec or {})})
+
+
+def gpu_parameters(name: str, **spec: Any) -> Plain:
+    """Parameters of a provider of NVIDIA's GPUs."""
+    return obj(OURS, "NvidiaGpuParameters", name, spec=spec)
+
+
+def gpu_report(name: str = "n1", healthy: int | None = 8, *, problem: str = "") -> Plain:
+    """What the agent of a node found: so many healthy GPUs; or nothing, for a problem of that reason."""
+    spec: Plain = {}
+    if healthy is not None:
+        devices = [{"name": GPU, "healthy": healthy}]
+        spec["inventory"] = {"renewTime": DELETED, "heartbeatSeconds": 300, "gpus": healthy, "devices": devices}
+    if problem:
+        spec["problem"] = {"reason": problem, "message": "none", "since": DELETED}
+    return obj(OURS, "NodeGPUReport", name, spec=spec)
 
 
 def manual_capacity(name: str, amounts: Mapping[str, Mapping[str, object]], **spec: Any) -> Plain:

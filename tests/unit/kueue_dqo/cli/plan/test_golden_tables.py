@@ -33,6 +33,8 @@ EXAMPLES = [
     "05-capacity-by-calendar",
     "06-nodes-below-a-ceiling",
     "07-machines-in-trouble",
+    "08-gpus-that-died",
+    "09-gpus-by-two-witnesses",
 ]
 PLANNED_FOR = {
     "05-capacity-by-calendar": "2026-10-06T22:00:00+02:00",
