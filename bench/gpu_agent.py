@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from typing import Final
 
-from bench import cluster, gpu_hosts, gpu_steps
+from bench import audit, cluster, gpu_hosts, gpu_steps
 from bench.gpu_hosts import GPUS, Host
 from bench.measure import MEGABYTE, ask, print_load, print_title
 from tests.controlplane.plane import ControlPlane
@@ -50,7 +50,7 @@ def _at_rest(plane: ControlPlane, alone: Host, asked: Host, hurried: Host, secon
     _ask_for(asked, seconds)
     took = time.time() - since
     used = [host.agent.cpu_seconds() - before for host, before in zip(hosts, used, strict=True)]
-    requests = [gpu_steps.requests_of(plane, host.pod, since) for host in hosts]
+    requests = [audit.requests_of(plane, host.pod, since) for host in hosts]
 
     print(f"\nat rest, over {took:.0f} s")
     resident, peak = (max(host.agent.memory(field) for host in (alone, asked)) for field in ("VmRSS", "VmHWM"))

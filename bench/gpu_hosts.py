@@ -73,12 +73,10 @@ class Host:
         records = [json.loads(line) for line in lines if line.startswith("{")]
         return [record for record in records if record.get("event") == event]
 
-    def end(self) -> None:
-        """Ends the agent. What it should not have imported fails the run."""
-        if self.agent.process.poll() is None:
-            self.agent.stop()
-            last = self.agent.log.read_text(encoding="utf-8").splitlines()[-1]
-            assert json.loads(last) == {"superfluous": []}, f"the agent of {self.name} ended with: {last}"
+    def check_imports(self) -> None:
+        """What the agent that has ended should not have imported fails the run."""
+        last = self.agent.log.read_text(encoding="utf-8").splitlines()[-1]
+        assert json.loads(last) == {"superfluous": []}, f"the agent of {self.name} ended with: {last}"
 
 
 @contextlib.contextmanager
@@ -90,4 +88,6 @@ def running(plane: ControlPlane, name: str, *arguments: str, pool: str) -> Itera
             host.wait_ready()
             yield host
         finally:
-            host.end()
+            if host.agent.process.poll() is None:
+                host.agent.stop()
+        host.check_imports()

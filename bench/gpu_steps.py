@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from bench import cluster, provider
+from bench import audit, cluster, provider
 from bench.gpu_hosts import GPUS, LABEL, Host
 from bench.measure import print_each, print_load, print_ratio
 from kueue_dqo.api.gpu import INVENTORY_MANAGER
@@ -30,7 +29,6 @@ REPORT_WRITE: Final = "patch nodegpureports"
 STATUS_WRITE: Final = "patch capacityproviders/status"
 _SUBJECT: Final = provider.Subject("gpu_aggregator", "gpus", NVIDIA_GPU_CONTROLLER, (POOL,))
 _XID: Final = 79
-_POD_CLAIM: Final = "authentication.kubernetes.io/pod-name"
 _SLACK: Final = 1.0
 """Seconds that the look's pause may end late."""
 
@@ -81,13 +79,6 @@ def measure(plane: ControlPlane, installed: Sequence[Mapping[str, Any]], host: H
     daemon.server.stop()
 
 
-def requests_of(plane: ControlPlane, pod: str, since: float) -> Counter[str]:
-    """What the process in that pod has asked for since then, by verb and resource."""
-    return Counter(
-        _what(event) for event in plane.requests() if _pods(event) == [pod] and _clock(_received(event)) >= since
-    )
-
-
 # --- one XID -------------------------------------------------------------------------------------------------------
 
 
@@ -106,21 +97,21 @@ def _xid(plane: ControlPlane, daemon: Daemon, host: Host, gpu: int, wanted: int)
     events = [
         event
         for event in plane.requests()
-        if _clock(_received(event)) >= began and _pods(event) in ([], [host.pod])  # the aggregator's, or the agent's
+        if audit.received(event) >= began and audit.pods(event) in ([], [host.pod])  # the aggregator's, or the agent's
     ]
-    report, status = (_first(events, what) for what in (REPORT_WRITE, STATUS_WRITE))
-    told = _clock(host.logged("XID")[-1]["timestamp"])
+    report, status = (audit.first(events, what) for what in (REPORT_WRITE, STATUS_WRITE))
+    told = audit.clock(host.logged("XID")[-1]["timestamp"])
     return Steps(
         event=told - began,
-        poll=_clock(_received(report)) - told,
+        poll=audit.received(report) - told,
         nvml=nvml,
-        report=_clock(_answered(report)) - _clock(_received(report)),
-        watch=_clock(_received(status)) - _clock(_answered(report)) - look_took,
+        report=audit.answered(report) - audit.received(report),
+        watch=audit.received(status) - audit.answered(report) - look_took,
         look=look_took,
-        status=_clock(_answered(status)) - _clock(_received(status)),
-        seen=seen - _clock(_answered(status)),
+        status=audit.answered(status) - audit.received(status),
+        seen=seen - audit.answered(status),
         looks=int(looks),
-        requests=Counter(f"{event['user']['username'].rpartition(':')[2]}: {_what(event)}" for event in events),
+        requests=Counter(f"{event['user']['username'].rpartition(':')[2]}: {audit.what(event)}" for event in events),
     )
 
 
@@ -163,36 +154,6 @@ def _published(plane: ControlPlane) -> int:
     obj = plane.admin.get(CAPACITY_PROVIDERS.path(_SUBJECT.provider))
     is_there = provider.is_synchronized(obj)
     return provider.capacity(obj).get(f"{POOL}/nvidia.com/gpu", 0) if is_there else 0
-
-
-# --- the audit log -------------------------------------------------------------------------------------------------
-
-
-def _what(event: Mapping[str, Any]) -> str:
-    """Such as `patch capacityproviders/status`."""
-    obj = event.get("objectRef") or {}
-    return f"{event['verb']} {'/'.join(filter(None, (obj.get('resource'), obj.get('subresource'))))}"
-
-
-def _pods(event: Mapping[str, Any]) -> list[str]:
-    """The pod that the token is bound to, if it is to one."""
-    return list(event["user"].get("extra", {}).get(_POD_CLAIM, ()))
-
-
-def _first(events: Iterable[Mapping[str, Any]], what: str) -> Mapping[str, Any]:
-    return min((event for event in events if _what(event) == what), key=_received)
-
-
-def _received(event: Mapping[str, Any]) -> str:
-    return str(event["requestReceivedTimestamp"])
-
-
-def _answered(event: Mapping[str, Any]) -> str:
-    return str(event["stageTimestamp"])
-
-
-def _clock(text: str) -> float:
-    return datetime.datetime.fromisoformat(text).timestamp()
 
 
 # --- printing ------------------------------------------------------------------------------------------------------

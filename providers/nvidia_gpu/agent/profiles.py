@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_IN_NAME: Final = re.compile(r"\bMIG (\S+)$")
+_IN_NAME: Final = re.compile(r"\bMIG ((?:\d+c\.)?\d+g\.\d+gb\S*)$")
 _NOT_IN_RESOURCES: Final = re.compile(r"[^A-Za-z0-9.-]+")
 _MIB_IN_GIB: Final = 1024
 _EIGHTHS: Final = 8

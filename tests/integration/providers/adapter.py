@@ -39,6 +39,8 @@ class Adapter(abc.ABC):
     """Whether it reports whatever resources there are, not GPUs alone."""
     has_defaults: ClassVar[bool] = False
     """Whether it goes on without parameters as with those of `spec`."""
+    spared: ClassVar[frozenset[str]] = frozenset()
+    """Collections that have to stay as long as the adapter is there."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
@@ -115,8 +117,8 @@ class Adapter(abc.ABC):
         }
 
     def clear(self) -> None:
-        """The cluster is empty again."""
-        clear(self.plane, self.collection())
+        """The cluster is empty again, but for what is spared."""
+        clear(self.plane, self.collection(), spare=self.spared)
         self.amounts, self.common = {}, {}
 
     # --- the source --------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tests.integration.gpu.agents import Fleet, GpuNode, Report
 from tests.integration.objects import NODES, add_node
-from tests.integration.providers.adapter import LABEL, Adapter, composed
-from tests.integration.providers.scenes import GPU, clear
+from tests.integration.providers.adapter import LABEL, Adapter, composed, servers_ended
+from tests.integration.providers.scenes import GPU
 from tests.nvml.devices import EVERY_CALL, GPU_IS_LOST, gpus
 
 FLAVORS: Final = ("h100", "a100")
@@ -35,6 +35,7 @@ class NvidiaGpu(Adapter):
     folders = ("base/nvidia-gpu", "base/nvidia-gpu-agent")
     reports_any = False
     has_defaults = True
+    spared = frozenset({NODES})
 
     hosts: Mapping[str, GpuNode]
     """By flavor."""
@@ -45,10 +46,9 @@ class NvidiaGpu(Adapter):
 
     def prepare(self, stack: ExitStack) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kueue-dqo-nvml-")))
+        stack.enter_context(servers_ended(self.plane))
         fleet = Fleet(self.plane, self.installed, folder)
         self.hosts = {name: fleet.node(name=f"{name}-0").start() for name in FLAVORS}
-        for host in self.hosts.values():
-            stack.callback(host.agent.server.stop)
         for host in self.hosts.values():
             host.agent.server.wait_ready()
 
@@ -89,11 +89,6 @@ class NvidiaGpu(Adapter):
         for host in failing:
             host.wait_ended()
         return "SourceUnavailable"
-
-    def clear(self) -> None:
-        """But for the nodes."""
-        clear(self.plane, self.collection(), spare=frozenset({NODES}))
-        self.amounts, self.common = {}, {}
 
 
 def _gpus(resources: Mapping[str, Any]) -> int:

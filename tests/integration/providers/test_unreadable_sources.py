@@ -9,7 +9,8 @@ import pytest
 from tests.controlplane.faults import Answer
 from tests.integration.objects import flavor, publish
 from tests.integration.providers.adapter import Adapter
-from tests.integration.providers.adapters import NodeInventory, NvidiaGpu, RackPower
+from tests.integration.providers.adapters import NodeInventory, RackPower
+from tests.integration.providers.nvidia_gpu import NvidiaGpu
 from tests.integration.providers.scenes import (
     GPU,
     POOL,

@@ -95,11 +95,14 @@ static long long milliseconds(void) {
 }
 
 /* Tells by becoming readable that the state file was replaced; a wait that only looks now and then would cost more
-   than all the rest that the agent does. */
+   than all the rest that the agent does. One for each thread that waits, and never closed: that takes the kernel tens
+   of milliseconds, which would come between an event and whoever waits for it. */
 static int watch_state(void) {
+    static _Thread_local int watch = -1;
+    if (watch >= 0) return watch;
     char folder[4096];
     snprintf(folder, sizeof folder, "%s", getenv("NVML_SHIM_STATE"));
-    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch < 0 || inotify_add_watch(watch, dirname(folder), IN_MOVED_TO) < 0) {
         perror(folder);
         abort();
@@ -124,7 +127,6 @@ int nvmlEventSetWait_v2(EventSet *set, EventData *data, unsigned timeout) {
         char changes[4096];
         if (poll(&watch, 1, (int)left) > 0 && read(watch.fd, changes, sizeof changes) < 0) abort();
     }
-    close(watch.fd);
     if (code != SUCCESS) return code;
     const Device *device = device_of(event->uuid);
     Handle *handle = device == NULL ? NULL : handle_of(device);

@@ -9,7 +9,15 @@ NODES, MANUAL, COMPOSITE = "NodeInventoryParameters", "ManualCapacity", "Composi
 GPUS: Final = "NvidiaGpuParameters"
 KINDS: Final = (NODES, GPUS, MANUAL, COMPOSITE)
 API_VERSION: Final = "kueue-dqo.dev/v1alpha1"
-ABSENT: Any = object()
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        """The same in every process: ids of tests are made of it."""
+        return "absent"
+
+
+ABSENT: Any = _Absent()
 GPU: Final = "nvidia.com/gpu"
 SLICE: Final = "nvidia.com/mig-1g.10gb"
 SUBDOMAIN: Final = ".".join(["a" * 61] * 4)

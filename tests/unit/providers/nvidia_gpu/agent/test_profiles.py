@@ -16,6 +16,7 @@ from providers.nvidia_gpu.agent.profiles import profile_in, profile_of
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb+me,gfx", "1g.5gb.me.gfx"),
         ("NVIDIA H100 80GB HBM3", None),
         ("NVIDIA H100 80GB HBM3 MIG", None),
+        ("NVIDIA H100 80GB HBM3 MIG device", None),
         ("", None),
     ],
 )
