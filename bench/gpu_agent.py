@@ -24,6 +24,8 @@ _READINESS: Final = 5.0
 """Seconds between two questions of the kubelet whether the agent is ready, in the manifests; healthy: twice that."""
 _SCRAPE: Final = 30.0
 _HOUR: Final = 3600.0
+_WHO_AM_I: Final = "create selfsubjectreviews"
+"""An agent asks it before each heartbeat: its Node may have been made anew."""
 
 
 def measure(*, quick: bool) -> None:
@@ -65,12 +67,16 @@ def _at_rest(plane: ControlPlane, alone: Host, asked: Host, hurried: Host, secon
         verdict = "reached" if percent <= _AIM_CPU else "MISSED"
         print(f"  {what:<22} {percent:10.2f} % of a core   aim <= {_AIM_CPU:g} %: {verdict}")
 
-    others = [each for each in requests[0] if each != gpu_steps.REPORT_WRITE]
+    others = [each for each in requests[0] if each not in {gpu_steps.REPORT_WRITE, _WHO_AM_I}]
     assert not others, f"an agent at rest has asked for {others}"
     writes, many = requests[0][gpu_steps.REPORT_WRITE], requests[2][gpu_steps.REPORT_WRITE]
     each = many * _SHORT_HEARTBEAT / took
-    print(f"  API requests           {sum(requests[0].values()):10.0f}   heartbeats among them {writes}, all else 0")
-    print(f"  with heartbeats of {_SHORT_HEARTBEAT:g} s {many:8.0f}   {each:.2f} for each {_SHORT_HEARTBEAT:g} s")
+    print(f"  API requests           {sum(requests[0].values()):10.0f}   heartbeats among them {writes}", end="")
+    print(f", questions who it is {requests[0][_WHO_AM_I]}, all else 0")
+    print(
+        f"  with heartbeats of {_SHORT_HEARTBEAT:g} s {many:8.0f}   {each:.2f} for each {_SHORT_HEARTBEAT:g} s", end=""
+    )
+    print(f", and questions who it is {requests[2][_WHO_AM_I]}")
     hourly = each * _HOUR / _HEARTBEAT
     print(f"  API writes an hour     {hourly:10.1f}   extrapolated from that to heartbeats of {_HEARTBEAT / 60:g} min")
 

@@ -70,6 +70,8 @@ class NodeMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str
     labels: dict[str, str] = {}
     deletion_timestamp: str | None = None
+    uid: str = ""
+    """Another one under the same name is another machine, or the same one set up anew."""
 
 
 class NodeSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -7,10 +7,12 @@ everybody who watches them reads all of them: healthy devices are counted, only 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
+from kueue_dqo.api.core import NODE
 from kueue_dqo.api.meta import ManagedFields
 
 NODE_GPU_REPORT: Final = "NodeGPUReport"
@@ -34,6 +36,8 @@ LONGEST_TEXT: Final = 128
 """Characters of the versions and names that drivers and kernels give."""
 LONGEST_PROBLEM: Final = 512
 """Characters of the message of a problem."""
+NO_DEVICES: Final = "NoDevices"
+"""The reason of a problem: NVML can be read, and lists no GPU."""
 INVENTORY_MANAGER: Final = "kueue-dqo-nvidia-gpu-agent"
 """The field manager of `spec.inventory`."""
 PROBLEM_MANAGER: Final = "kueue-dqo-nvidia-gpu-problem"
@@ -57,7 +61,8 @@ class UnhealthyDevice(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
     since: str
     """RFC 3339, UTC."""
     uuid: str = ""
-    """`GPU-…` or `MIG-…`; empty for one that was lost before anybody could ask it for its UUID."""
+    """`GPU-…` or `MIG-…`, or bare as integrated GPUs have it; empty for one that nobody could ask for its UUID, or that
+    has none of its own."""
     index: int | None = None
     """NVML's, only of one without a UUID: it is not stable across reboots."""
 
@@ -103,6 +108,18 @@ class NodeGPUReportSpec(msgspec.Struct, frozen=True, gc=False, rename="camel", o
     problem: AgentProblem | None = None
 
 
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """An entry of `metadata.ownerReferences`, as far as it tells whose report it is."""
+
+    kind: str = ""
+    uid: str = ""
+
+
+def owning_node(owners: Iterable[OwnerReference]) -> str:
+    """The UID of the Node that a report is of; empty where it has no such owner."""
+    return next((each.uid for each in owners if each.kind == NODE), "")
+
+
 class ReportMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A report's metadata."""
 
@@ -110,6 +127,7 @@ class ReportMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     uid: str = ""
     resource_version: str = ""
     managed_fields: tuple[ManagedFields, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
 
 
 class NodeGPUReport(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -131,6 +149,8 @@ class UnhealthyReason(enum.StrEnum):
     REBOOT_REQUIRED = "RebootRequired"
     DRAIN_REQUIRED = "DrainRequired"
     """The recovery action is to drain the GPU's peers (P2P), or to drain and reset."""
+    IMEX_RECOVERY_REQUIRED = "ImexRecoveryRequired"
+    """The recovery action is to recover the IMEX domain: of several nodes whose GPUs share memory over NVLink."""
     ROW_REMAP_FAILED = "RowRemapFailed"
     UNREADABLE = "Unreadable"
     """NVML cannot read it for reasons that nobody knows, and for longer than the agent waits."""

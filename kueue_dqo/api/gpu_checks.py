@@ -48,9 +48,9 @@ REPORTED: Final = Form(
 """Of the devices in a report. The names of profiles are NVML's: one that nobody knows must not cost the report."""
 REASON: Final = Form(re.compile(r"[A-Z][A-Za-z0-9]*"), LONGEST_REASON, "reason in CamelCase, such as Lost or Xid79")
 UUID: Final = Form(
-    re.compile(r"((GPU|MIG)-[-A-Za-z0-9/]+)?"),
+    re.compile(r"((GPU|MIG)-[-A-Za-z0-9/]+|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?"),
     LONGEST_UUID,
-    "UUID of a device: GPU-… or MIG-…, as nvidia-smi -L shows it",
+    "UUID of a device as nvidia-smi -L shows it: mostly GPU-… or MIG-…",
 )
 TIME: Final = Form(
     re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z"),

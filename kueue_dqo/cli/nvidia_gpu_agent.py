@@ -28,7 +28,12 @@ _LONGEST_HEARTBEAT: Final = Duration(24 * 3600)
     type=Name(OBJECT_NAME),
     help="The node that this is, which its report is named after. [default: as the pod's token says]",
 )
-@option("--poll", type=DurationType(), default="10s", help="How often all GPUs are read. An XID is answered at once.")
+@option(
+    "--poll",
+    type=DurationType(),
+    default="10s",
+    help="How often all GPUs are read; not more seldom than the heartbeat. An XID is answered at once.",
+)
 @option(
     "--heartbeat",
     type=DurationType(_LONGEST_HEARTBEAT),
@@ -59,7 +64,8 @@ _LONGEST_HEARTBEAT: Final = Duration(24 * 3600)
     "--enable-health-checks",
     metavar="LIST",
     help="XIDs that count all the same, those that are ignored by default included: their numbers, or xids for all of "
-    "them; as the device plugin's DP_ENABLE_HEALTHCHECKS.",
+    "them; as the device plugin's DP_ENABLE_HEALTHCHECKS. By default, unlike there, 63 and 154 mark no GPU, but have "
+    "all of them read at once.",
 )
 @process_options()
 def agent(
@@ -84,6 +90,11 @@ def agent(
         checks = Checks.of(disable_health_checks or "", enable_health_checks or "")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    if poll > heartbeat:
+        raise click.UsageError(
+            f"--poll {poll} is longer than --heartbeat {heartbeat}: a heartbeat says when the GPUs were read last, and "
+            "one without a reading since the last one would say nothing; poll more often, or give a longer --heartbeat"
+        )
     host, port = process["listen"]
     options = Options(
         node_name=node_name,
@@ -92,6 +103,7 @@ def agent(
         nvml_timeout=float(nvml_timeout.seconds),
         unknown_grace=float(unknown_grace.seconds),
         checks=checks,
+        grace=process["grace"],
         host=host,
         port=port,
         kubeconfig=process["kubeconfig"],

@@ -170,3 +170,19 @@ def test_a_gpu_without_events_is_not_registered(nvml: NvmlState, asker: Asker) -
     assert [asker.ask("nvmlDeviceGetSupportedEventTypes", asker.gpu(at)) for at in (1, 2)] == [0, XID_EVENT]
     for index in (0, 1):
         assert _fails(asker, "nvmlDeviceRegisterEvents", asker.gpu(index), XID_EVENT, found) == NOT_SUPPORTED
+
+
+def test_what_the_test_double_has_no_room_for_ends_the_process_with_a_message(
+    nvml: NvmlState, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Else nobody would know why."""
+    nvml.gpus = gpus(65)
+    nvml.write()
+    with Asker(nvml.environment) as asker:
+        asker.ask("nvmlInit")
+        found = asker.ask("nvmlEventSetCreate")
+        for index in range(64):
+            asker.ask("nvmlDeviceRegisterEvents", asker.gpu(index), XID_EVENT, found)
+        with pytest.raises(RuntimeError, match="ended with -6"):
+            asker.ask("nvmlDeviceRegisterEvents", asker.gpu(64), XID_EVENT, found)
+    assert f"nvml shim: too many GPUs in a set of events: {uuid_of_gpu(64)}" in capfd.readouterr().err

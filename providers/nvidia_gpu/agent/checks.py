@@ -7,6 +7,9 @@ from typing import Final, NamedTuple
 
 IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of applications, after which the device is as good as before: those that NVIDIA's device plugin ignores."""
+HINTS: Final = frozenset({63, 154})
+"""They say that a better sign has changed, and mark nothing unless they are enabled: 63, a row is to be remapped (a
+failure is 64); 154, the recovery action is another one. The device plugin takes both for bad health."""
 _ALL: Final = "all"
 _XIDS: Final = "xids"
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -21,7 +24,7 @@ class Checks(NamedTuple):
 
     xids: bool = True
     """Whether XIDs count that neither `ignored` nor `enabled` names."""
-    ignored: frozenset[int] = IGNORED_XIDS
+    ignored: frozenset[int] = IGNORED_XIDS | HINTS
     enabled: frozenset[int] = frozenset()
     """They count whatever the rest says."""
     recovery: bool = True
@@ -40,7 +43,7 @@ class Checks(NamedTuple):
         on, on_numbers = _parsed("--enable-health-checks", enable)
         return cls(
             xids=bool(on) or not off,
-            ignored=frozenset() if on else IGNORED_XIDS | off_numbers,
+            ignored=frozenset() if on else IGNORED_XIDS | HINTS | off_numbers,
             enabled=on_numbers,
             recovery=_ALL in on or _ALL not in off,
             row_remap=_ALL in on or _ALL not in off,
@@ -49,6 +52,10 @@ class Checks(NamedTuple):
     def xid(self, number: int) -> bool:
         """Whether an XID of this number marks the device."""
         return number in self.enabled or (self.xids and number not in self.ignored)
+
+    def is_hint(self, number: int) -> bool:
+        """Whether an XID of this number marks nothing, but is a reason to read all GPUs at once."""
+        return number in HINTS and not self.xid(number)
 
 
 def _parsed(option: str, text: str) -> tuple[frozenset[str], frozenset[int]]:

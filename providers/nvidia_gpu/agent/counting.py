@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kueue_dqo.api.gpu import GPU, MIG_PREFIX, DeviceCount, UnhealthyDevice
-from providers.nvidia_gpu.agent.devices import Device
+from providers.nvidia_gpu.agent.devices import Device, MigDevice
 
 
 class Finding(NamedTuple):
@@ -28,7 +28,7 @@ class Judged:
     finding: Finding | None
     """None: healthy."""
     layout: Device | None = None
-    """As it was read last; None where this process never could."""
+    """As it was read last, or as it was counted before this process; None where nobody could read it."""
     is_counted: bool = True
     mig_findings: Mapping[str, Finding] = field(default_factory=dict)
     """The unhealthy MIG devices of a healthy GPU, by UUID."""
@@ -71,6 +71,23 @@ def tally(gpus: Sequence[Judged]) -> Tally:
         unhealthy=tuple(sorted(_listed(gpus), key=lambda device: (device.uuid, device.index or 0))),
         product=min(products, key=lambda name: (-products[name], name), default=""),
     )
+
+
+def layouts_left(devices: Iterable[DeviceCount], gpus: Iterable[Judged]) -> Iterator[Device]:
+    """What GPUs that nobody can read may be, without end: `devices` was counted once, and `gpus` are read now.
+
+    Whole ones first. All MIG devices that are missing are on the next: on which of several makes no difference to the
+    counts.
+    """
+    left = Counter({each.name: each.healthy + each.unhealthy for each in devices})
+    left.subtract(name for gpu in gpus if gpu.is_counted for name, _ in _units(gpu))
+    for _ in range(left.pop(GPU, 0)):
+        yield Device(-1, None)
+    migs = [MigDevice("", name.removeprefix(MIG_PREFIX)) for name, count in left.items() for _ in range(count)]
+    if migs:
+        yield Device(-1, None, mig_enabled=True, mig_devices=tuple(migs))
+    while True:
+        yield Device(-1, None, mig_enabled=True)
 
 
 def _units(gpu: Judged) -> Iterator[tuple[str, bool]]:

@@ -14,11 +14,14 @@ import structlog
 
 from kueue_dqo.runtime.backoff import Backoff
 from providers.nvidia_gpu.agent.devices import FUNCTION_NOT_FOUND, NOT_SUPPORTED, TIMEOUT, Xid
+from providers.nvidia_gpu.agent.texts import gpu_uuid, text_of
 
 WAIT: Final = 5.0
 """Seconds of one wait: the longest until devices that have appeared are registered."""
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
+_EARLY: Final = 0.5
+"""Of a wait. A time-out before that is a failure."""
 _NO_INSTANCE: Final = 0xFFFFFFFF
 """What an event says where no MIG device is meant."""
 
@@ -50,7 +53,7 @@ class XidWatch:
     What happens between two sets, or before a GPU is registered, is lost; polling sees what it leads to.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a thread, by keyword
         self,
         library: Any,
         *,
@@ -58,15 +61,20 @@ class XidWatch:
         failed: Callable[[Exception], None],
         random: Random,
         wait: float = WAIT,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`library`: the module pynvml, opened by somebody else by the time that GPUs are named. `wait`: seconds.
 
+        `monotonic`: the clock that waits are measured by.
         `deliver` is called in the thread; so is `failed`, with what ends the thread, as no error of NVML does.
         """
         self._nvml = library
         self._deliver = deliver
         self._failed = failed
         self._wait = wait
+        self._monotonic = monotonic
+        self._ended_early = False
+        """Whether the last wait was over too soon, and nothing had happened."""
         self._backoff = Backoff(random, first=_FIRST_RETRY, longest=_LONGEST_RETRY)
         self._wanted: AbstractSet[str] = frozenset()
         self._news = threading.Event()
@@ -115,7 +123,10 @@ class XidWatch:
         if not self._is_broken:
             self._is_broken = True
             _log.warning(
-                "XIDs cannot be waited for, polling goes on", error=str(error), code=error.value, retry_in_seconds=wait
+                "XIDs cannot be waited for, polling goes on",
+                error=text_of(str, error),
+                code=error.value,
+                retry_in_seconds=wait,
             )
         end = time.monotonic() + wait
         while not self._stopped and (rest := end - time.monotonic()) > 0:
@@ -169,16 +180,24 @@ class XidWatch:
             registered.mute.add(uuid)
         if self._told.get(uuid) != code:
             self._told[uuid] = code
-            text = str(self._nvml.NVMLError(code))
+            text = text_of(str, self._nvml.NVMLError(code))
             _log.warning("XIDs of the GPU are not told, it is polled only", uuid=uuid, error=text, code=code)
 
     def _wait_for_one(self, events: Any, registered: _Registered) -> None:
+        began = self._monotonic()
         try:
             event = self._nvml.nvmlEventSetWait_v2(events, int(self._wait * 1000))
         except self._nvml.NVMLError as error:
             if error.value != TIMEOUT:
                 raise
+            if self._monotonic() - began < self._wait * _EARLY:
+                # One may be an accident. If it goes on, nothing but a pause keeps this from asking without end.
+                if self._ended_early:
+                    raise
+                self._ended_early = True
+                return
             event = None
+        self._ended_early = False
         self._backoff.reset()
         if self._is_broken:
             self._is_broken = False
@@ -196,17 +215,20 @@ class XidWatch:
     def _uuid_of(self, handle: Any, registered: _Registered) -> str | None:
         """A GPU that has just been lost may not tell its UUID any more; its handle is that of its registration."""
         try:
-            return str(self._nvml.nvmlDeviceGetUUID(handle))
+            uuid = gpu_uuid(text_of(self._nvml.nvmlDeviceGetUUID, handle))
+            return registered.by_handle.get(_address(handle)) if uuid is None else uuid
         except self._nvml.NVMLError as error:
             known = registered.by_handle.get(_address(handle))
-            _log.info("the GPU of an XID does not tell its UUID", error=str(error), code=error.value, taken_for=known)
+            _log.info(
+                "the GPU of an XID does not tell its UUID", error=text_of(str, error), code=error.value, taken_for=known
+            )
             return known
 
     def _free(self, events: Any) -> None:
         try:
             self._nvml.nvmlEventSetFree(events)
         except self._nvml.NVMLError as error:
-            _log.info("a set of events cannot be freed", error=str(error), code=error.value)
+            _log.info("a set of events cannot be freed", error=text_of(str, error), code=error.value)
 
 
 def _address(handle: Any) -> int | None:

@@ -1,34 +1,20 @@
-"""From readings and XIDs to the inventory of the node; what is remembered between polls. Pure.
-
-Where several reasons hold, the first of these is told: `Lost` and `ResetRequired` as the end of a call, which are the
-most that NVML can say; an XID; the recovery action; a failed row remapping; `Unreadable`, which says only that nobody
-knows.
-"""
+"""From readings and XIDs to the inventory of the node; what is remembered between polls. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Final
 
-from kueue_dqo.api.gpu import GPUInventory, UnhealthyDevice, UnhealthyReason
+from kueue_dqo.api.gpu import GPUInventory, UnhealthyReason
 from kueue_dqo.api.meta import time_text
 from providers.nvidia_gpu.agent.checks import Checks
-from providers.nvidia_gpu.agent.counting import Finding, Judged, tally
+from providers.nvidia_gpu.agent.counting import Finding, Judged, layouts_left, tally
 from providers.nvidia_gpu.agent.devices import Device, Reading, Xid
 from providers.nvidia_gpu.agent.known import KnownGPU, KnownGPUs
-from providers.nvidia_gpu.agent.marks import MIG_UUID_PREFIX, Marks
+from providers.nvidia_gpu.agent.marks import Marks
+from providers.nvidia_gpu.agent.reasons import Told, reasons_of
 from providers.nvidia_gpu.agent.sizes import DRIVER_VERSION_ROOM, cut
 from providers.nvidia_gpu.agent.uuids import error_reason, identified
-
-_RECOVERY: Final[Mapping[int, UnhealthyReason | None]] = {
-    0: None,
-    1: UnhealthyReason.RESET_REQUIRED,  # GPU_RESET
-    2: UnhealthyReason.REBOOT_REQUIRED,  # NODE_REBOOT
-    6: UnhealthyReason.RESET_REQUIRED,  # BUS_RESET
-    7: UnhealthyReason.REBOOT_REQUIRED,  # SYSTEM_REBOOT
-}
-"""By nvmlDeviceGpuRecoveryAction_t. With any other one, those of later drivers included, the GPU is to be drained."""
 
 
 class Health:
@@ -40,15 +26,20 @@ class Health:
         self._grace = unknown_grace
         self._boot_id = boot_id
         self._resumed: GPUInventory | None = None
-        self._xids: list[tuple[Xid, str]] = []
+        self._xids: dict[Xid, str] = {}
+        """Not judged yet, and when each was told first: one that comes a thousand times is one."""
         self._driver_version: str | None = None
         self._known = KnownGPUs()
         self._marks = Marks()
-        self._told: dict[str | int, Finding] = {}
-        """What the last inventory said, by UUID, or by index of a GPU without one."""
+        self._told = Told()
+        """What the last inventory said."""
         self._indexes: dict[int, str] = {}
         """The UUIDs of the last reading."""
         self._product = ""
+        self._before: GPUInventory | None = None
+        """What an earlier process counted, with this boot and driver."""
+        self._began: datetime | None = None
+        """When this process read for the first time, with this driver."""
 
     def resume(self, inventory: GPUInventory | None) -> None:
         """What the node's report said last. Before the first `judge`; of another boot or driver it means nothing."""
@@ -59,8 +50,12 @@ class Health:
         """Whether the XID counts; then it marks its device in the next `judge`."""
         if not self._checks.xid(xid.number):
             return False
-        self._xids.append((xid, time_text(now)))
+        self._xids.setdefault(xid, time_text(now))
         return True
+
+    def is_hint(self, xid: Xid) -> bool:
+        """Whether the XID marks nothing, but says that a reading may have changed."""
+        return self._checks.is_hint(xid.number)
 
     def judge(self, reading: Reading, now: datetime, *, heartbeat: timedelta) -> GPUInventory:
         """The inventory as of this reading; `heartbeat` is what it promises.
@@ -69,14 +64,14 @@ class Health:
         """
         reading.demand_readable()
         driver_version = cut(reading.driver_version, DRIVER_VERSION_ROOM)
-        self._begin(driver_version)
+        self._begin(driver_version, now)
         devices = identified(reading.devices, at=self._indexes, remembered=self._remembered())
         self._mark(devices)
-        gpus = [self._judged(device, now) for device in devices]
+        gpus = self._all_judged(devices, now)
         gpus.extend(self._removed({device.uuid for device in devices}, now))
         result = tally(gpus)
         self._indexes = {device.index: device.uuid for device in devices if device.uuid is not None}
-        self._told = _told(result.unhealthy)
+        self._told = Told(result.unhealthy)
         self._product = result.product or self._product
         return GPUInventory(
             renew_time=time_text(now),
@@ -90,7 +85,7 @@ class Health:
             unhealthy=result.unhealthy,
         )
 
-    def _begin(self, driver_version: str) -> None:
+    def _begin(self, driver_version: str, now: datetime) -> None:
         """With another driver everything begins anew, but for what the report of an earlier process says about it."""
         if driver_version == self._driver_version:
             return
@@ -99,31 +94,51 @@ class Health:
         self._driver_version = driver_version
         self._known = KnownGPUs()
         self._marks = Marks()
-        self._told = {}
+        self._told = Told()
         self._indexes = {}
         self._product = ""
+        self._before = None
+        self._began = now
         if resumed is not None and resumed.driver_version == driver_version:
             self._marks.take_over(resumed.unhealthy, self._checks)
-            self._told = _told(resumed.unhealthy)
+            self._told = Told(resumed.unhealthy)
             self._product = resumed.product
+            self._before = resumed
 
     def _remembered(self) -> dict[str, str | None]:
         """Every GPU whose UUID is known, and why it was unhealthy, if it was."""
         remembered: dict[str, str | None] = dict.fromkeys(self._known)
-        for key, finding in self._told.items():
-            if isinstance(key, str) and not key.startswith(MIG_UUID_PREFIX):
-                remembered[key] = finding.reason
-        return remembered
+        return remembered | self._told.gpus()
 
     def _mark(self, devices: tuple[Device, ...]) -> None:
-        for xid, since in self._xids:
+        for xid, since in self._xids.items():
             for uuid, gpu in self._known.meant(xid, devices):
                 self._marks.set(uuid, xid.number, since, gpu=gpu)
         self._xids.clear()
         self._marks.settle(devices)
 
-    def _judged(self, device: Device, now: datetime) -> Judged:
-        known = self._known.learn(device, now)
+    def _all_judged(self, devices: tuple[Device, ...], now: datetime) -> list[Judged]:
+        """Those that an earlier process counted as healthy, and that this one never could read, keep that for a while.
+
+        A report does not tell the UUIDs of healthy GPUs, only how many there are: as many as are not accounted for.
+        """
+        known = self._known.learn_all(devices, now)
+        blind = [device for device, found in known.items() if found is None and not device.is_gone]
+        held = self._held(devices, blind, now)
+        gpus = [self._judged(device, known[device], now) for device in devices if device not in held]
+        if held and self._before is not None:
+            left = layouts_left(self._before.devices, gpus)
+            gpus.extend(Judged(uuid=each.uuid, index=each.index, finding=None, layout=next(left)) for each in held)
+        return gpus
+
+    def _held(self, devices: tuple[Device, ...], blind: list[Device], now: datetime) -> list[Device]:
+        if self._before is None or self._began is None or now - self._began >= self._grace:
+            return []
+        ill = Told(self._before.unhealthy)
+        others = sum(device not in blind and device.key not in ill for device in devices)
+        return [device for device in blind if device.key not in ill][: max(0, self._before.gpus - others)]
+
+    def _judged(self, device: Device, known: KnownGPU | None, now: datetime) -> Judged:
         if known is None:
             # One that NVML calls lost is a GPU all the same; what one is that it cannot read, nobody knows.
             return Judged(
@@ -140,53 +155,25 @@ class Health:
 
     def _unknown_finding(self, device: Device, now: datetime) -> Finding:
         """Of a GPU that this process never could read."""
-        key = device.index if device.uuid is None else device.uuid
+        key = device.key
         mark = self._marks.get(device.uuid)
         if mark is not None and not device.is_gone:
-            return self._since(key, mark.reason, mark.since)
-        return self._since(key, error_reason(device.error), time_text(now))
+            return self._told.since(key, mark.reason, mark.since)
+        return self._told.since(key, error_reason(device.error), time_text(now))
 
     def _finding(self, known: KnownGPU, now: datetime) -> Finding | None:
         """The first reason that holds; None for a healthy GPU."""
-        uuid = known.layout.uuid or ""
-        return next((self._since(uuid, *reason) for reason in self._reasons(known, now)), None)
-
-    def _reasons(self, known: KnownGPU, now: datetime) -> Iterator[tuple[str, str]]:
-        """Every reason that holds, in the order of the module's text, and since when it is known by itself."""
-        layout = known.layout
-        if known.gone is not None:
-            yield known.gone, time_text(now)
-        if (mark := self._marks.get(layout.uuid)) is not None:
-            yield mark.reason, mark.since
-        if self._checks.recovery and layout.recovery_action is not None:
-            action = _RECOVERY.get(layout.recovery_action, UnhealthyReason.DRAIN_REQUIRED)
-            if action is not None:
-                yield action, time_text(now)
-        if self._checks.row_remap and layout.row_remap_failed:
-            yield UnhealthyReason.ROW_REMAP_FAILED, time_text(now)
-        if known.unread_since is not None and now - known.unread_since >= self._grace:
-            yield UnhealthyReason.UNREADABLE, time_text(known.unread_since)
+        key, mark = known.layout.key, self._marks.get(known.layout.uuid)
+        reasons = reasons_of(known, mark=mark, checks=self._checks, unknown_grace=self._grace, now=now)
+        return next((self._told.since(key, *reason) for reason in reasons), None)
 
     def _mig_findings(self, layout: Device) -> Iterator[tuple[str, Finding]]:
         for mig in layout.mig_devices:
             if (mark := self._marks.get(mig.uuid)) is not None:
-                yield mig.uuid, self._since(mig.uuid, mark.reason, mark.since)
+                yield mig.uuid, self._told.since(mig.uuid, mark.reason, mark.since)
 
     def _removed(self, there: set[str | None], now: datetime) -> Iterator[Judged]:
         for uuid in self._remembered():
             if uuid not in there:
-                finding = self._since(uuid, UnhealthyReason.REMOVED, time_text(now))
+                finding = self._told.since(uuid, UnhealthyReason.REMOVED, time_text(now))
                 yield Judged(uuid=uuid, finding=finding, is_counted=False)
-
-    def _since(self, key: str | int, reason: str, since: str) -> Finding:
-        """The reason; since when it is told, if it is not new."""
-        told = self._told.get(key)
-        return told if told is not None and told.reason == reason else Finding(reason, since)
-
-
-def _told(unhealthy: Iterable[UnhealthyDevice]) -> dict[str | int, Finding]:
-    return {
-        key: Finding(device.reason, device.since)
-        for device in unhealthy
-        if (key := device.uuid or device.index) is not None
-    }

@@ -17,35 +17,41 @@ class KnownGPU(NamedTuple):
     layout: Device
     """As it was read last."""
     gone: UnhealthyReason | None = None
-    """What NVML said since then: lost, or to be reset."""
+    """What NVML said since then: lost, or to be reset. What else it says afterwards changes nothing of that."""
     unread_since: datetime | None = None
-    """Since when it says nothing."""
+    """Since when it says nothing; None for one that is gone."""
 
 
 class KnownGPUs:
-    """By UUID, those that NVML does not list any more included."""
+    """By UUID, those that NVML does not list any more included; by index, those that NVML lists and that have none."""
 
     def __init__(self) -> None:
-        self._known: dict[str, KnownGPU] = {}
+        self._known: dict[str | int, KnownGPU] = {}
 
     def __iter__(self) -> Iterator[str]:
         """The UUIDs."""
-        return iter(self._known)
+        return (key for key in self._known if isinstance(key, str))
+
+    def learn_all(self, devices: Iterable[Device], now: datetime) -> dict[Device, KnownGPU | None]:
+        """What is known of each GPU after this reading of all; None for one that was never read."""
+        known = {device: self.learn(device, now) for device in devices}
+        there = {device.key for device in known}
+        # Another reading may have other GPUs at these indexes.
+        self._known = {key: gpu for key, gpu in self._known.items() if isinstance(key, str) or key in there}
+        return known
 
     def learn(self, device: Device, now: datetime) -> KnownGPU | None:
-        """What is known of the GPU after this reading of it; None for one that was never read."""
-        if device.uuid is None:
-            return None
-        known = self._known.get(device.uuid)
+        """What is known of one GPU after this reading of it."""
+        known = self._known.get(device.key)
         if device.error is None:
             known = KnownGPU(device)
         elif known is None:
             return None
         elif device.is_gone:
-            known = known._replace(gone=error_reason(device.error))
-        elif known.unread_since is None:
+            known = KnownGPU(known.layout, gone=error_reason(device.error))
+        elif known.gone is None and known.unread_since is None:
             known = known._replace(unread_since=now)
-        self._known[device.uuid] = known
+        self._known[device.key] = known
         return known
 
     def meant(self, xid: Xid, devices: Iterable[Device]) -> Iterator[tuple[str, str]]:
@@ -57,7 +63,7 @@ class KnownGPUs:
         """
         read = {device.uuid: device for device in devices if device.uuid is not None}
         if xid.uuid is None:
-            for uuid in sorted({*read, *self._known}):
+            for uuid in sorted({*read, *self}):
                 yield uuid, uuid
             return
         known = self._known.get(xid.uuid)
@@ -72,4 +78,5 @@ def _instance(layout: Device, xid: Xid) -> MigDevice | None:
     if xid.gpu_instance is None or xid.compute_instance is None:
         return None
     instance = (xid.gpu_instance, xid.compute_instance)
-    return next((mig for mig in layout.mig_devices if (mig.gpu_instance, mig.compute_instance) == instance), None)
+    migs = (mig for mig in layout.mig_devices if mig.uuid)
+    return next((mig for mig in migs if (mig.gpu_instance, mig.compute_instance) == instance), None)

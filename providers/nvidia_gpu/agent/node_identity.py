@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
-import structlog
 
 from kueue_dqo.runtime.errors import ConfigurationError, NotFound
 from kueue_dqo.runtime.resources import SELF_SUBJECT_REVIEWS
@@ -13,8 +12,6 @@ from kueue_dqo.runtime.resources import SELF_SUBJECT_REVIEWS
 NODE_NAME_CLAIM: Final = "authentication.kubernetes.io/node-name"
 NODE_UID_CLAIM: Final = "authentication.kubernetes.io/node-uid"
 """What a token that is bound to a pod says of the pod's node (ServiceAccountTokenPodNodeInfo, stable since 1.32)."""
-
-_log = structlog.get_logger(__name__)
 
 
 class Identity(NamedTuple):
@@ -65,11 +62,6 @@ async def identify(client: ReviewClient, *, node_name: str | None) -> Identity:
                 "is missing). In a pod this needs Kubernetes 1.32 or later and the service account's mounted token; "
                 "by hand, name the node with --node-name"
             )
-        _log.warning(
-            "token is bound to no node, the report will have no owner and stay when its node is deleted",
-            node=node_name,
-            user=user.username,
-        )
         return Identity(node_name, None)
     if node_name is not None and node_name != claimed:
         raise ConfigurationError(

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
+import structlog
+
 from providers.nvidia_gpu.agent.devices import (
-    DRIVER_NOT_LOADED,
     FUNCTION_NOT_FOUND,
     GPU_IS_LOST,
-    LIB_RM_VERSION_MISMATCH,
-    LIBRARY_NOT_FOUND,
-    NO_PERMISSION,
     NOT_FOUND,
     NOT_SUPPORTED,
     RESET_REQUIRED,
+    UNKNOWN,
     Device,
     MigDevice,
     NodeUnreadable,
     Reading,
+    call_failed,
     problem_reason,
 )
 from providers.nvidia_gpu.agent.profiles import profile_in, profile_of
+from providers.nvidia_gpu.agent.sizes import cleaned
+from providers.nvidia_gpu.agent.texts import gpu_uuid, mig_uuid, text_of, told_apart
 
 _RECOVERY_ACTION: Final = 230
 """NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, which older releases of pynvml have no name for."""
@@ -29,16 +32,8 @@ _MIB: Final = 1024 * 1024
 _GONE: Final = frozenset({GPU_IS_LOST, RESET_REQUIRED})
 _VALUES: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 """The member of nvmlValue_t that holds the value, by nvmlValueType_t."""
-_WAYS_OUT: Final = {
-    LIBRARY_NOT_FOUND: "libnvidia-ml.so.1 of the driver is not in this container: run the pod with the runtimeClass "
-    "nvidia, or mount the driver's folder and name it in LD_LIBRARY_PATH of the pod",
-    DRIVER_NOT_LOADED: "the kernel module of the driver is not loaded on the node: see nvidia-smi and dmesg there",
-    NO_PERMISSION: "the container may not use the devices of the driver: run the pod with the runtimeClass nvidia and "
-    "NVIDIA_VISIBLE_DEVICES=all, or privileged",
-    LIB_RM_VERSION_MISMATCH: "the driver was upgraded and its kernel module is still the old one, or the other way "
-    "round: finish the upgrade, by reloading the module or rebooting the node",
-}
-_OTHERWISE: Final = "see nvidia-smi and dmesg on the node"
+
+_log = structlog.get_logger(__name__)
 
 
 class Nvml:
@@ -51,6 +46,8 @@ class Nvml:
         """`library`: the module pynvml."""
         self._nvml = library
         self._is_open = False
+        self._oddities = set[tuple[int, str]]()
+        """What the log has told: which errors that nobody expects, of which GPUs."""
 
     def open(self) -> None:
         """Loads the library and begins; once that has succeeded, it does nothing. Raises NodeUnreadable."""
@@ -62,22 +59,22 @@ class Nvml:
         """All GPUs as they are now; opens NVML where that has not been done yet.
 
         Raises NodeUnreadable where it is not one GPU that cannot be read but the whole node. What becomes of one GPU
-        is in its Device.
+        is in its Device. Any other error is a mistake, of the library or of the agent.
         """
         self.open()
-        version = str(self._of_node(self._nvml.nvmlSystemGetDriverVersion))
+        version = self._of_node(self._nvml.nvmlSystemGetDriverVersion, is_text=True)
         # Counts those too whose handles cannot be had.
         count = int(self._of_node(self._nvml.nvmlDeviceGetCount))
-        return Reading(version, tuple(self._device(index) for index in range(count)))
+        return Reading(version, told_apart([self._device(index) for index in range(count)]))
 
-    def _of_node(self, function: Callable[[], Any]) -> Any:
+    def _of_node(self, function: Callable[[], Any], *, is_text: bool = False) -> Any:
         try:
-            return function()
+            return text_of(function) if is_text else function()
         except self._nvml.NVMLError as error:
             code = int(error.value)
             raise NodeUnreadable(
                 problem_reason(code),
-                f"{function.__name__}: {error} (NVML error {code}); {_WAYS_OUT.get(code, _OTHERWISE)}",
+                call_failed(function.__name__, text_of(str, error), code),
                 # pynvml tries to load it again, but never loads it twice, and remembers which functions it has.
                 needs_restart=self._nvml.nvmlLib is not None,
             ) from error
@@ -86,12 +83,21 @@ class Nvml:
         uuid: str | None = None
         try:
             handle = self._nvml.nvmlDeviceGetHandleByIndex(index)
-            uuid = str(self._nvml.nvmlDeviceGetUUID(handle))
-            return self._read(index, uuid, handle)
+            text = text_of(self._nvml.nvmlDeviceGetUUID, handle)
+            uuid = gpu_uuid(text)
+            device = self._read(index, uuid, handle)
         except self._nvml.NVMLError as error:
-            return Device(index, uuid, error=int(error.value), error_text=str(error))
+            return Device(index, uuid, error=int(error.value), error_text=text_of(str, error))
+        except Exception as error:  # noqa: BLE001 - the other GPUs are none the worse for it
+            kind = type(error).__name__
+            words = cleaned(f"{kind}: {error}")
+            if (index, kind) not in self._oddities:
+                self._oddities.add((index, kind))
+                _log.warning("GPU cannot be read in a way that nobody expects", index=index, uuid=uuid, exc_info=True)
+            return Device(index, uuid, error=UNKNOWN, error_text=words)
+        return device if uuid is not None else replace(device, odd_uuid=text)
 
-    def _read(self, index: int, uuid: str, handle: Any) -> Device:
+    def _read(self, index: int, uuid: str | None, handle: Any) -> Device:
         """Raises NVMLError where the GPU is gone, or nobody can say what it is cut into."""
         # The UUID and the name of a lost GPU may be known to the library still. Its memory is not.
         memory = self._asked(self._nvml.nvmlDeviceGetMemoryInfo, handle)
@@ -101,13 +107,16 @@ class Nvml:
         return Device(
             index,
             uuid,
-            product=str(self._asked(self._nvml.nvmlDeviceGetName, handle) or ""),
+            product=self._name(handle),
             mig_enabled=mig_enabled,
             mig_devices=self._mig_devices(handle, memory) if mig_enabled else (),
             recovery_action=self._recovery_action(handle),
             row_remap_pending=bool(rows[2]) if rows is not None else None,
             row_remap_failed=bool(rows[3]) if rows is not None else None,
         )
+
+    def _name(self, handle: Any) -> str:
+        return str(self._asked(text_of, self._nvml.nvmlDeviceGetName, handle) or "")
 
     def _asked(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What it returns, or None where this GPU or this driver does not know it: unknown is not unhealthy.
@@ -154,8 +163,8 @@ class Nvml:
         return tuple(found)
 
     def _mig_device(self, device: Any, memory: Any) -> MigDevice:
-        uuid = str(self._nvml.nvmlDeviceGetUUID(device))
-        profile = profile_in(str(self._asked(self._nvml.nvmlDeviceGetName, device) or ""))
+        uuid = mig_uuid(text_of(self._nvml.nvmlDeviceGetUUID, device))
+        profile = profile_in(self._name(device))
         if profile is None:
             attributes = self._nvml.nvmlDeviceGetAttributes(device)
             profile = profile_of(

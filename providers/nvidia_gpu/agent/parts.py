@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kueue_dqo.api.gpu import AgentProblem, GPUInventory
 from providers.nvidia_gpu.agent.devices import Reading
 
 T = TypeVar("T")
+
+LAST_WORDS: Final = 5.0
+"""Seconds that the last write has before the process ends."""
 
 
 class Reader(Protocol):

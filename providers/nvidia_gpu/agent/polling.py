@@ -12,15 +12,22 @@ import structlog
 from kueue_dqo.api.gpu import AgentProblem, NodeGPUReportSpec
 from kueue_dqo.api.meta import time_text
 from kueue_dqo.runtime.clock import Clock
-from providers.nvidia_gpu.agent.devices import DRIVER_CALL_HUNG, NodeUnreadable, Reading, Xid
+from providers.nvidia_gpu.agent.devices import (
+    DRIVER_CALL_HUNG,
+    NVML_ERROR,
+    Device,
+    NodeUnreadable,
+    Reading,
+    Xid,
+    failed_otherwise,
+)
 from providers.nvidia_gpu.agent.health import Health
 from providers.nvidia_gpu.agent.metrics import AgentMetrics
-from providers.nvidia_gpu.agent.parts import Caller, Reader, Watch, Writer
-from providers.nvidia_gpu.agent.telling import tell_changes, tell_row_remaps
+from providers.nvidia_gpu.agent.parts import LAST_WORDS, Caller, Reader, Watch, Writer
+from providers.nvidia_gpu.agent.sizes import DRIVER_VERSION_ROOM, cut
+from providers.nvidia_gpu.agent.telling import tell_changes, tell_errors, tell_odd_uuids, tell_row_remaps
 from providers.nvidia_gpu.agent.watchdog import Hung, end_at_once
 
-LAST_WORDS: Final = 5.0
-"""Seconds that the last write has before the process ends."""
 _LEAST_PAUSE: Final = 1.0
 """Seconds between two polls that XIDs asked for, however many there are."""
 _MARGIN: Final = 5.0
@@ -35,7 +42,7 @@ class MustRestart(Exception):
 
 
 class Poller:
-    """Polls at an interval, and at once after an XID that counts."""
+    """Polls at an interval, and at once after an XID that counts, or that says that a reading may have changed."""
 
     def __init__(  # noqa: PLR0913 - the parts of a process, by keyword
         self,
@@ -66,14 +73,18 @@ class Poller:
         self._end = end
         self._is_resumed = False
         self._unjudged: list[tuple[Reading, datetime.datetime]] = []
-        """What was read before the last report is known; only where it differs from what was read before it."""
+        """What was read before the last report is known: first, and last; since when, where it did not change."""
         self._problem: AgentProblem | None = None
         self._earlier: AgentProblem | None = None
         """What stood in the report when the process began."""
         self._driver_version: str | None = None
+        self._devices: tuple[Device, ...] = ()
+        """As they were read last."""
         self._ended_at: float | None = None
         self._is_watch_silent = False
         self._news = asyncio.Event()
+        self._xids = set[Xid]()
+        """What the log has told: one that comes a thousand times is told once."""
 
     def resume(self, before: NodeGPUReportSpec) -> None:
         """What the report said last. Before that is known nothing is judged; then all that was read meanwhile is."""
@@ -91,8 +102,10 @@ class Poller:
     def note(self, xid: Xid) -> None:
         """An XID was told."""
         counts = self._health.note(xid, self._clock.now())
+        is_hint = not counts and self._health.is_hint(xid)
         self._metrics.xids.labels(str(xid.number), "true" if counts else "false").inc()
-        log = _log.warning if counts else _log.debug
+        log = _log.debug if xid in self._xids else _log.warning if counts else _log.info if is_hint else _log.debug
+        self._xids.add(xid)
         log(
             "XID",
             xid=xid.number,
@@ -101,7 +114,7 @@ class Poller:
             gpu_instance=xid.gpu_instance,
             compute_instance=xid.compute_instance,
         )
-        if counts:
+        if counts or is_hint:
             self._news.set()
 
     def problems(self) -> list[str]:
@@ -145,17 +158,25 @@ class Poller:
                 return
             await self._last_words(error)
             raise MustRestart(str(error)) from error
+        except Exception as error:
+            _log.exception("NVML cannot be read in a way that nobody expects")
+            message = failed_otherwise(error)
+            await self._last_words(NodeUnreadable(NVML_ERROR, message, needs_restart=True))
+            raise MustRestart(message) from error
 
     def _take(self, reading: Reading) -> None:
         """Raises NodeUnreadable."""
         if self._driver_version not in {None, reading.driver_version}:
             raise NodeUnreadable(
                 _DRIVER_CHANGED,
-                f"the driver was {self._driver_version} and is {reading.driver_version} now: the agent starts anew "
-                "with its library",
+                f"the driver was {_short(self._driver_version)} and is {_short(reading.driver_version)} now: the agent "
+                "starts anew with its library",
                 needs_restart=True,
             )
         self._driver_version = reading.driver_version
+        tell_errors(self._devices, reading.devices)
+        tell_odd_uuids(self._devices, reading.devices)
+        self._devices = reading.devices
         self._watch.follow(each.uuid for each in reading.devices if each.uuid is not None and each.error is None)
         reading.demand_readable()
         if self._problem is not None:
@@ -165,7 +186,7 @@ class Poller:
         if self._is_resumed:
             self._judge(reading, now)
         elif not self._unjudged or self._unjudged[-1][0] != reading:
-            self._unjudged.append((reading, now))
+            self._unjudged[1:] = [(reading, now)]
 
     def _judge(self, reading: Reading, now: datetime.datetime) -> None:
         inventory = self._health.judge(reading, now, heartbeat=self._heartbeat)
@@ -202,3 +223,7 @@ class Poller:
         if is_silent and not self._is_watch_silent:
             _log.warning("the thread that waits for XIDs hangs in the driver, polling goes on")
         self._is_watch_silent = is_silent
+
+
+def _short(version: str | None) -> str:
+    return cut(version or "", DRIVER_VERSION_ROOM)

@@ -26,6 +26,7 @@ from providers.nvidia_gpu.agent.library import pynvml
 from providers.nvidia_gpu.agent.metrics import AgentMetrics
 from providers.nvidia_gpu.agent.node_identity import identify
 from providers.nvidia_gpu.agent.nvml import Nvml
+from providers.nvidia_gpu.agent.parts import LAST_WORDS
 from providers.nvidia_gpu.agent.polling import MustRestart, Poller
 from providers.nvidia_gpu.agent.watchdog import Worker, call_in
 from providers.nvidia_gpu.agent.writing import ReportWriter
@@ -48,6 +49,8 @@ class Options:
     heartbeat: float = 300.0
     nvml_timeout: float = 30.0
     unknown_grace: float = 600.0
+    grace: float = 20.0
+    """Of the process, to end in order."""
     host: str = "0.0.0.0"  # noqa: S104 - the kubelet and Prometheus come from outside the pod
     port: int = 8080
     kubeconfig: str | None = None
@@ -91,6 +94,7 @@ async def run(options: Options) -> int:
             clock=clock,
             random=chance,
             metrics=metrics,
+            last_words=min(LAST_WORDS, options.grace / 2),
         )
         poller = Poller(
             Nvml(library),

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_IN_NAME: Final = re.compile(r"\bMIG ((?:\d+c\.)?\d+g\.\d+gb\S*)$")
-_NOT_IN_RESOURCES: Final = re.compile(r"[^A-Za-z0-9.-]+")
+from kueue_dqo.api.gpu import MIG_PREFIX
+from kueue_dqo.api.gpu_checks import REPORTED
+
+_NUMBER: Final = "[0-9]{1,5}"
+_IN_NAME: Final = re.compile(rf"\bMIG ((?:{_NUMBER}c\.)?{_NUMBER}g\.{_NUMBER}gb)(\S*)$")
+_NOT_IN_RESOURCES: Final = re.compile(r"[^A-Za-z0-9-]+")
+_DOTS: Final = re.compile(r"-*\.[-.]*")
+_LONGEST: Final = REPORTED.longest - len(MIG_PREFIX)
 _MIB_IN_GIB: Final = 1024
 _EIGHTHS: Final = 8
 """Of a GPU's memory: what instances are cut by."""
@@ -15,10 +21,14 @@ _EIGHTHS: Final = 8
 def profile_in(name: str) -> str | None:
     """The profile at the end of the name that NVML gives a MIG device; None where there is none.
 
-    The device plugin writes `nvidia.com/mig-1g.10gb.me` for `MIG 1g.10gb+me`.
+    The device plugin writes `nvidia.com/mig-1g.10gb.me` for `MIG 1g.10gb+me`. Whatever the driver appends, this makes
+    the name of a resource.
     """
     found = _IN_NAME.search(name)
-    return _NOT_IN_RESOURCES.sub(".", found[1]) if found else None
+    if found is None:
+        return None
+    suffix = _DOTS.sub(".", _NOT_IN_RESOURCES.sub(".", found[2]))
+    return (found[1] + suffix)[:_LONGEST].rstrip("-.")
 
 
 def profile_of(*, gpu_slices: int, compute_slices: int, memory_mib: int, gpu_memory_mib: int | None) -> str:

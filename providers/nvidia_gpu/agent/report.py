@@ -11,6 +11,7 @@ import msgspec
 
 from kueue_dqo.api.gpu import (
     INVENTORY_MANAGER,
+    MAX_DEVICE_RESOURCES,
     NODE_GPU_REPORT,
     PROBLEM_MANAGER,
     AgentProblem,
@@ -19,16 +20,13 @@ from kueue_dqo.api.gpu import (
 )
 from kueue_dqo.api.meta import OUR_GROUP
 from providers.nvidia_gpu.agent.marks import MIG_UUID_PREFIX, is_mark
-from providers.nvidia_gpu.agent.sizes import DRIVER_VERSION_ROOM, cut, encoded_size
+from providers.nvidia_gpu.agent.sizes import DRIVER_VERSION_ROOM, MESSAGE_ROOM, cut, encoded_size
 
 ROOM: Final = 2048
 """Bytes of the whole object as JSON, what the API server adds included."""
 _API_VERSION: Final = f"{OUR_GROUP}/v1alpha1"
 _PRODUCT_ROOM: Final = 64
-_MESSAGE_ROOM: Final = 160
 _SHORTEST_MESSAGE_ROOM: Final = 40
-_LABEL: Final = 63
-"""Characters of a name that most node names keep within; each one more is in the object twice."""
 _UID: Final = "00000000-0000-0000-0000-000000000000"
 _TIME: Final = "2000-01-01T00:00:00Z"
 _OWNED: Final[dict[str, Any]] = {"f:ownerReferences": {f'k:{{"uid":"{_UID}"}}': {}}}
@@ -39,10 +37,12 @@ def fitted(inventory: GPUInventory, *, node: str, problem: AgentProblem | None =
 
     First unhealthy devices, which `unhealthy_not_listed` counts then: MIG devices before GPUs, and those that an XID
     marked last, since nobody can find these out again. Then the product. Counts are never changed: with more profiles
-    of MIG devices than there is room for, on a node of a very long name, the object is larger.
+    of MIG devices than there is room for, on a node of a very long name, the object is larger. Only of more kinds than
+    the definition of reports takes, as no driver has, the last are missing.
     """
     cutting = msgspec.structs.replace(
         inventory,
+        devices=inventory.devices[:MAX_DEVICE_RESOURCES],
         product=cut(inventory.product, _PRODUCT_ROOM),
         driver_version=cut(inventory.driver_version, DRIVER_VERSION_ROOM),
     )
@@ -60,9 +60,18 @@ def fitted(inventory: GPUInventory, *, node: str, problem: AgentProblem | None =
     return listing(kept)
 
 
-def fitted_problem(problem: AgentProblem, *, node: str) -> AgentProblem:
-    """The problem, its message cut to what a report of this node has room for."""
-    return msgspec.structs.replace(problem, message=cut(problem.message, _message_room(node)))
+def fitted_problem(problem: AgentProblem, *, node: str, beside: GPUInventory | None = None) -> AgentProblem:
+    """The problem, its message cut to what a report of this node has room for.
+
+    `beside`: the inventory that stands there; nothing of it but its counts takes room from a message.
+    """
+    room = MESSAGE_ROOM
+    if beside is not None:
+        left_out = beside.unhealthy_not_listed + len(beside.unhealthy)
+        least = msgspec.structs.replace(beside, product="", unhealthy=(), unhealthy_not_listed=left_out)
+        silent = msgspec.structs.replace(problem, message="")
+        room = min(room, max(_SHORTEST_MESSAGE_ROOM, ROOM - stored_size(least, silent, node=node)))
+    return msgspec.structs.replace(problem, message=cut(problem.message, room))
 
 
 def same(one: GPUInventory | None, other: GPUInventory | None) -> bool:
@@ -121,11 +130,6 @@ def _managed(manager: str, fields: dict[str, Any]) -> dict[str, Any]:
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }
-
-
-def _message_room(node: str) -> int:
-    """Bytes for a problem's message."""
-    return max(_SHORTEST_MESSAGE_ROOM, _MESSAGE_ROOM - 2 * max(0, len(node) - _LABEL))
 
 
 def _importance(device: UnhealthyDevice) -> tuple[bool, bool, str, int]:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 DRIVER_VERSION_ROOM: Final = 32
 """Bytes. Cut before anything is compared, so that a report is recognized by it."""
+MESSAGE_ROOM: Final = 160
+"""Bytes of the message of a problem."""
 _CUT: Final = "…"
 _GO_ESCAPES: Final = str.maketrans(dict.fromkeys("<>&\u2028\u2029", "\\u0000"))
 """What Go's encoder writes as six characters, and Python's as it is."""
@@ -29,6 +31,11 @@ def cut(text: str, room: int) -> str:
             break
         kept += 1
     return text[:kept] + _CUT
+
+
+def cleaned(text: str) -> str:
+    """The text in one line, without characters that cannot be shown."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
 def _size(text: str) -> int:

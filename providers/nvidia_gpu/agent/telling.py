@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import structlog
 
 from kueue_dqo.api.gpu import GPUInventory, UnhealthyDevice
+from providers.nvidia_gpu.agent.devices import Device
 
 _log = structlog.get_logger(__name__)
 
@@ -30,6 +31,26 @@ def tell_changes(before: GPUInventory | None, now: GPUInventory) -> None:
             product=now.product,
             driver_version=now.driver_version,
         )
+
+
+def tell_errors(before: Iterable[Device], now: Iterable[Device]) -> None:
+    """What NVML answers of GPUs that it cannot read, where it answered something else before."""
+    old = {(each.uuid or each.index, each.error) for each in before}
+    for each in now:
+        if each.error is not None and (each.uuid or each.index, each.error) not in old:
+            _log.warning("GPU cannot be read", index=each.index, uuid=each.uuid, error=each.error_text, code=each.error)
+
+
+def tell_odd_uuids(before: Iterable[Device], now: Iterable[Device]) -> None:
+    """GPUs that can be told by their indexes only."""
+    old = {(each.index, each.odd_uuid) for each in before}
+    for each in now:
+        if each.odd_uuid is not None and (each.index, each.odd_uuid) not in old:
+            _log.warning(
+                "GPU has no UUID of its own, it is told by its index, and XIDs of it are not",
+                index=each.index,
+                uuid=each.odd_uuid,
+            )
 
 
 def tell_row_remaps(before: Iterable[str], now: Iterable[str]) -> None:

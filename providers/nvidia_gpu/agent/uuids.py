@@ -22,25 +22,30 @@ def identified(
     """The devices, with the UUID of one that was known before where it can be told.
 
     `at`: which UUID had which index in the poll before. `remembered`: every UUID of a GPU that is known, and why it was
-    unhealthy. Only UUIDs that no device of this poll has come into question, in this order:
+    unhealthy. Only UUIDs that no device of this poll has come into question, and none that was removed: one that was
+    taken out is not lost. In this order:
 
     1. the one that had the same index;
     2. those that were unhealthy for the same reason, as a report that an earlier process wrote does not tell indexes;
     3. whichever are left, where they are not more than the devices that nobody could name. Otherwise one of them may as
        well have been removed, and guessing would accuse the wrong GPU.
+
+    Only the first is for a device that can be read, and has just no UUID of its own.
     """
-    missing = set(remembered) - {device.uuid for device in devices}
+    there = {device.uuid for device in devices}
+    missing = {uuid for uuid, reason in remembered.items() if reason != UnhealthyReason.REMOVED and uuid not in there}
     nameless = {device.index: device for device in devices if device.uuid is None}
     names = dict[int, str]()
 
     def name(index: int, uuid: str) -> None:
         names[index] = uuid
         missing.discard(uuid)
-        del nameless[index]
+        nameless.pop(index)
 
     for index in sorted(nameless):
         if (uuid := at.get(index)) in missing:
             name(index, uuid)
+    nameless = {index: device for index, device in nameless.items() if device.error is not None}
     for index, device in sorted(nameless.items()):
         alike = [uuid for uuid in missing if remembered[uuid] == error_reason(device.error)]
         if alike:

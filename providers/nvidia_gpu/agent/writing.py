@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from random import Random
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 import structlog
 
-from kueue_dqo.api.gpu import (
-    INVENTORY_MANAGER,
-    PROBLEM_MANAGER,
-    AgentProblem,
-    GPUInventory,
-    NodeGPUReport,
-    NodeGPUReportSpec,
-)
+from kueue_dqo.api.gpu import PROBLEM_MANAGER, AgentProblem, GPUInventory, NodeGPUReport, NodeGPUReportSpec
 from kueue_dqo.runtime.clock import Clock
-from kueue_dqo.runtime.errors import ApiError, NotFound
+from kueue_dqo.runtime.errors import ApiError, Forbidden, NotFound
 from kueue_dqo.runtime.resources import NODE_GPU_REPORTS
 from providers.nvidia_gpu.agent.metrics import SUCCESS, AgentMetrics
 from providers.nvidia_gpu.agent.node_identity import Identity
+from providers.nvidia_gpu.agent.parts import LAST_WORDS
+from providers.nvidia_gpu.agent.pending import Pending
 from providers.nvidia_gpu.agent.persistence import Persistence
-from providers.nvidia_gpu.agent.report import fitted, fitted_problem, inventory_body, problem_body, same
 
-_JITTER: Final = 0.1
+_REPEATED: Final = 8
+"""Failures one after another by which the agent is not ready any more: half a minute, as waits between them grow."""
 _LEAST_WAIT: Final = 0.001
 """Seconds; finer than that, a clock may not get on."""
 
@@ -45,13 +40,6 @@ class ReportClient(Protocol):
         ...
 
 
-class _Wanted(NamedTuple):
-    """What the report should say. With a problem, the inventory is left as it is."""
-
-    inventory: GPUInventory | None
-    problem: AgentProblem | None
-
-
 class ReportWriter:
     """One write at a time, and always of the newest state: what was to be written in between is dropped.
 
@@ -68,44 +56,46 @@ class ReportWriter:
         clock: Clock,
         random: Random,
         metrics: AgentMetrics,
+        last_words: float = LAST_WORDS,
     ) -> None:
-        """`heartbeat` is in seconds, and a tenth more or less of it passes between two renewals.
+        """Times are in seconds. A `heartbeat`, and a tenth more or less of it, passes between two renewals.
 
-        `resume` is called once, with what the report said before this process wrote anything.
+        `last_words`: how long a write may still take when the process ends. `identify` is asked again at each heartbeat
+        and where a write is forbidden: a Node may be deleted and registered anew, with another uid. `resume` is called
+        once, with what the report said before this process wrote anything.
         """
         self._client = client
         self._identify = identify
         self._resume = resume
-        self._heartbeat = heartbeat
         self._clock = clock
-        self._random = random
         self._metrics = metrics
         self._persistence = Persistence(random)
+        self._last_words = last_words
         self._identity: Identity | None = None
-        self._wanted: _Wanted | None = None
-        """As it was said last; None while nothing is known."""
-        self._inventory: GPUInventory | None = None
-        """As it was written last by this process, and nothing since."""
-        self._stands: GPUInventory | None = None
-        """As it stands in the report, cut to its size."""
-        self._problem: AgentProblem | None = None
-        """As it stands in the report, as far as is known."""
-        self._has_written = False
-        self._due: float | None = None
+        self._is_doubted = False
+        """Whether a write was forbidden since who this is was asked."""
+        self._pending = Pending(heartbeat=heartbeat, random=random)
         self._news = asyncio.Event()
         self._settled = asyncio.Event()
+        self._has_ended = False
+        """Whether the process is about to end, and has said what it had to."""
 
     def say(self, inventory: GPUInventory) -> None:
         """NVML was read."""
-        self._want(_Wanted(inventory, None))
+        self._pending.want(inventory)
+        self._heed()
 
     def say_problem(self, problem: AgentProblem) -> None:
         """NVML cannot be read: the last inventory stands, and is renewed no more."""
-        inventory = self._wanted.inventory if self._wanted is not None else None
-        self._want(_Wanted(inventory, problem))
+        self._pending.want_problem(problem)
+        self._heed()
 
     async def settled(self, *, limit: float) -> bool:
-        """Whether the report says all that it should, within so many seconds; a pause after a failure is cut short."""
+        """Whether the report says all that it should, within so many seconds; a pause after a failure is cut short.
+
+        The process ends afterwards: it is not waited for once more.
+        """
+        self._has_ended = True
         self._persistence.hurry()
         try:
             async with asyncio.timeout(limit):
@@ -116,25 +106,60 @@ class ReportWriter:
 
     def problems(self) -> list[str]:
         """Why the agent is not ready."""
-        if self._has_written:
+        failure, failures = self._persistence.failure, self._persistence.failures
+        if self._pending.has_written and failures < _REPEATED:
             return []
-        failure = self._persistence.failure
+        if self._pending.has_written:
+            return [f"the report is not up to date, {failures} tries have failed: {failure}"]
         return ["the report was not written yet" + (f": {failure}" if failure else "")]
 
     async def run(self) -> None:
-        """Writes until it is cancelled. Raises ConfigurationError where nobody says which node this is."""
-        self._identity = await self._persistence.retried(self._identify)
+        """Writes until it is cancelled, and then what was said last. Raises ConfigurationError of `identify`."""
+        working = asyncio.create_task(self._work())
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            if self._pending.is_known and not self._has_ended:
+                await self.settled(limit=self._last_words)
+            raise
+        finally:
+            working.cancel()
+            await asyncio.wait({working})
+
+    async def _work(self) -> None:
+        await self._persistence.retried(self._ask_who_it_is)
+        identity = self._known_identity()
         before = await self._persistence.retried(self._read)
-        self._problem, self._stands = before.problem, before.inventory
-        _log.info("report is kept", node=self._identity.node, owned=self._identity.uid is not None)
+        self._pending.begin(before)
+        _log.info("report is kept", node=identity.node, owned=identity.uid is not None)
         self._resume(before)
         while True:
             await self._until_due()
+            self._settled.clear()
             await self._persistence.retried(self._write)
 
-    def _want(self, wanted: _Wanted) -> None:
-        self._wanted = wanted
-        if self._differs():
+    async def _ask_who_it_is(self) -> None:
+        """Raises ApiError, and ConfigurationError."""
+        before, self._identity = self._identity, await self._identify()
+        self._is_doubted = False
+        if before == self._identity:
+            return
+        if self._identity.uid is None:
+            _log.warning(
+                "token is bound to no node, the report will have no owner and stay when its node is deleted",
+                node=self._identity.node,
+            )
+        if before is not None:
+            self._pending.is_owned = False
+            _log.warning(
+                "token names another Node, the report is given to that",
+                node=self._identity.node,
+                uid=self._identity.uid,
+                before=before.uid,
+            )
+
+    def _heed(self) -> None:
+        if self._pending.differs():
             self._settled.clear()
             self._news.set()
 
@@ -152,68 +177,27 @@ class ReportWriter:
             _log.warning("last report cannot be read, it is written anew", node=identity.node, error=str(error))
             return NodeGPUReportSpec()
 
-    def _differs(self) -> bool:
-        """Whether the report says something else than it should."""
-        if self._wanted is None:
-            return False
-        if not self._has_written:
-            return True
-        if self._wanted.problem is not None:
-            return self._wanted.problem != self._problem
-        return self._problem is not None or not same(self._wanted.inventory, self._inventory)
-
     async def _until_due(self) -> None:
-        while not self._differs():
-            if self._wanted is not None:
+        while not self._pending.differs():
+            if self._pending.is_known:
                 self._settled.set()
-            now = self._clock.monotonic()
-            if self._due is not None and now >= self._due:
+            now, due = self._clock.monotonic(), self._pending.due
+            if self._pending.is_due(now):
                 return
             self._news.clear()
             try:
-                async with asyncio.timeout(None if self._due is None else max(self._due - now, _LEAST_WAIT)):
+                async with asyncio.timeout(None if due is None else max(due - now, _LEAST_WAIT)):
                     await self._news.wait()
             except TimeoutError:
                 continue
 
     async def _write(self) -> None:
-        """One write, of the newest state. An inventory is renewed before its problem is taken away."""
-        node, uid = self._known_identity()
-        wanted = self._wanted
-        assert wanted is not None  # noqa: S101 - nothing is due before
-        if wanted.problem is not None:
-            await self._write_problem(wanted.problem, node, uid)
-        elif wanted.inventory is not None and (self._is_due() or not same(wanted.inventory, self._inventory)):
-            # A problem that stands is taken away only afterwards.
-            await self._write_inventory(fitted(wanted.inventory, node=node, problem=self._problem), node, uid)
-            self._inventory = wanted.inventory
-        else:
-            await self._apply(problem_body(node, None), manager=PROBLEM_MANAGER)
-            self._problem = None
-            return  # no heartbeat
-        self._due = self._clock.monotonic() + self._heartbeat * self._next_share()
-        self._has_written = True
-
-    async def _write_problem(self, problem: AgentProblem, node: str, uid: str | None) -> None:
-        fitting = fitted_problem(problem, node=node)
-        if self._stands is not None:
-            shorter = fitted(self._stands, node=node, problem=fitting)
-            if shorter != self._stands:  # what is listed there leaves no room for it
-                await self._write_inventory(shorter, node, uid)
-        await self._apply(problem_body(node, fitting), manager=PROBLEM_MANAGER)
-        self._problem = problem
-        self._inventory = None  # it is to be renewed before the problem ends, whatever it says
-
-    async def _write_inventory(self, inventory: GPUInventory, node: str, uid: str | None) -> None:
-        await self._apply(inventory_body(node, uid, inventory), manager=INVENTORY_MANAGER)
-        self._stands = inventory
-
-    def _is_due(self) -> bool:
-        return self._due is not None and self._clock.monotonic() >= self._due
-
-    def _next_share(self) -> float:
-        """Of a heartbeat. The first comes at any time: a DaemonSet starts its agents everywhere in the same moment."""
-        return self._random.uniform(1 - _JITTER, 1 + _JITTER) if self._has_written else self._random.uniform(0, 1)
+        """One write, of the newest state."""
+        if self._is_doubted or self._pending.is_due(self._clock.monotonic()):
+            await self._ask_who_it_is()
+        apply = self._pending.next(self._known_identity(), self._clock.monotonic())
+        await self._apply(apply.body, manager=apply.manager)
+        self._pending.done(apply, self._clock.monotonic())
 
     async def _apply(self, body: Mapping[str, Any], *, manager: str) -> None:
         path = NODE_GPU_REPORTS.path(self._known_identity().node)
@@ -221,6 +205,7 @@ class ReportWriter:
             await self._client.apply(path, body, field_manager=manager, force=True)
         except ApiError as error:
             self._metrics.writes.labels(type(error).__name__).inc()
+            self._is_doubted = self._is_doubted or isinstance(error, Forbidden)
             raise
         self._metrics.writes.labels(SUCCESS).inc()
         self._metrics.last_write.set(self._clock.now().timestamp())

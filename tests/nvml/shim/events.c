@@ -1,6 +1,7 @@
 /* Event sets. An event goes once to each set that had registered its device before the event happened. */
 #include "shim.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <poll.h>
 #include <pthread.h>
@@ -63,7 +64,7 @@ int nvmlDeviceRegisterEvents(Handle *handle, unsigned long long types, EventSet 
     Registration *found = set->registrations;
     while (found < set->registrations + set->count && strcmp(found->uuid, device->uuid) != 0) found++;
     if (found == set->registrations + set->count) {
-        if (set->count == (int)(sizeof set->registrations / sizeof *found)) abort();
+        if (set->count == (int)(sizeof set->registrations / sizeof *found)) refuse("too many GPUs in a set of events", device->uuid);
         set->count++;
         strcpy(found->uuid, device->uuid);
         found->done = last;
@@ -104,8 +105,7 @@ static int watch_state(void) {
     snprintf(folder, sizeof folder, "%s", getenv("NVML_SHIM_STATE"));
     watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch < 0 || inotify_add_watch(watch, dirname(folder), IN_MOVED_TO) < 0) {
-        perror(folder);
-        abort();
+        refuse("inotify", strerror(errno));
     }
     return watch;
 }
@@ -125,7 +125,9 @@ int nvmlEventSetWait_v2(EventSet *set, EventData *data, unsigned timeout) {
         if (code == SUCCESS && event == NULL && left <= 0) code = TIMED_OUT;
         if (code != SUCCESS || event != NULL) break;
         char changes[4096];
-        if (poll(&watch, 1, (int)left) > 0 && read(watch.fd, changes, sizeof changes) < 0) abort();
+        if (poll(&watch, 1, (int)left) > 0 && read(watch.fd, changes, sizeof changes) < 0) {
+            refuse("inotify", strerror(errno));
+        }
     }
     if (code != SUCCESS) return code;
     const Device *device = device_of(event->uuid);

@@ -1,6 +1,7 @@
 /* The library as a whole: how a call begins, init and shutdown, versions, handles. */
 #include "shim.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,10 +20,7 @@ static void log_call(const char *function) {
     char line[2 * TEXT];
     int length = snprintf(line, sizeof line, "%d %s\n", (int)getpid(), function);
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (file < 0 || write(file, line, (size_t)length) != length) {
-        perror(path);
-        abort();
-    }
+    if (file < 0 || write(file, line, (size_t)length) != length) refuse(path, strerror(errno));
     close(file);
 }
 

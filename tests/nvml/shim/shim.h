@@ -68,6 +68,9 @@ typedef struct Handle {
 /* The state file, as this thread has read it last: at the beginning of each call, where the file has changed. */
 extern _Thread_local State state;
 
+/* A test double that is told nonsense, or cannot work, says so and ends the process: a test must not pass by it. */
+_Noreturn void refuse(const char *what, const char *text);
+
 void read_state(void);
 const Device *device_of(const char *uuid);
 const Device *gpu_at(int index);

@@ -81,6 +81,7 @@ NO_TIMES: Final = (
     *("", "now", "2026-09-20", "2026-09-20T10:00:00", "2026-09-20T10:00:00+00:00", "2026-09-20 10:00:00Z"),
     *("2026-13-20T10:00:00Z", "2026-02-30T10:00:00Z", "2026-09-20T10:00:00Z\n", "2026-09-20T10:00:00.0123456789Z"),
 )
+NO_UUIDS: Final = ("0", "GPU-", "GPU-a b", "GPU-" + "a" * 61, "8f5c2f8e-61a9-0f3c-9d8e-1f6b2d7c4a1", "gpu-a", "GPU-a\n")
 NUMBERS: Final = (
     f"{INVENTORY}.unhealthyNotListed",
     *(f"{DEVICES}.0.{name}" for name in ("healthy", "unhealthy")),
@@ -114,6 +115,7 @@ GOOD: Final = [
             "MIG-ab12cd34-0000-5e6f-8a9b-0c1d2e3f4a5b",
             "MIG-GPU-b1028956-cfa2/3/0",
             "GPU-" + "a" * 60,
+            "8f5c2f8e-61a9-0f3c-9d8e-1f6b2d7c4a10",
         )
     ),
     *(Case(f"{UNHEALTHY}.1.index", each) for each in (0, 4095)),
@@ -149,7 +151,7 @@ BAD: Final = [
     ),
     Case(UNHEALTHY, _unhealthy(65), says="65 entries; at most 64"),
     *(Case(f"{UNHEALTHY}.0.reason", each, says="is no reason") for each in ("", "lost", "Xid 79", "X" * 33, "Lost\n")),
-    *(Case(f"{UNHEALTHY}.0.uuid", each, says="is no UUID") for each in ("0", "GPU-", "GPU-a b", "GPU-" + "a" * 61)),
+    *(Case(f"{UNHEALTHY}.0.uuid", each, says="is no UUID") for each in NO_UUIDS),
     *(Case(f"{UNHEALTHY}.1.index", each, says=f"{each} is out of range: 0 to 4095") for each in (-1, 4096)),
     *(Case(f"{PROBLEM}.reason", each, says="is no reason") for each in ("", "not found")),
     Case(f"{PROBLEM}.message", "m" * 513, says="513 characters"),

@@ -10,7 +10,10 @@ from providers.nvidia_gpu.agent.checks import IGNORED_XIDS, Checks
 @pytest.mark.parametrize(
     ("disable", "enable", "counts", "ignored"),
     [
-        ("", "", {48, 79, 1}, IGNORED_XIDS),
+        ("", "", {48, 79, 1, 64}, IGNORED_XIDS | {63, 154}),
+        ("", "63,154", {63, 154}, {13}),
+        ("xids", "154", {154}, {63, 79}),
+        ("", "all", {63, 154}, set()),
         ("79", "", {48}, {79, 13}),
         (" 79 , 48,", "", {1}, {79, 48, 13}),
         ("xids", "", set(), {48, 79, 13}),
@@ -44,6 +47,12 @@ def test_xids_count_as_the_options_say(disable: str, enable: str, counts: set[in
 def test_only_all_concerns_what_is_polled(disable: str, enable: str, expected: bool) -> None:
     checks = Checks.of(disable, enable)
     assert (checks.recovery, checks.row_remap) == (expected, expected)
+
+
+def test_hints_ask_for_a_reading_where_they_mark_nothing() -> None:
+    """The recovery action has changed; a row is to be remapped. Both are read."""
+    assert {number for number in range(200) if Checks().is_hint(number)} == {63, 154}
+    assert {number for number in range(200) if Checks.of("xids", "63").is_hint(number)} == {154}
 
 
 @pytest.mark.parametrize("text", ["48,nvlink", "-1", "4 8", "xid79", "1234567890", "٤٨"])

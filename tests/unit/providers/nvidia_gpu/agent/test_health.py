@@ -41,11 +41,6 @@ def test_a_healthy_node_lists_nobody() -> None:
     assert (inventory.boot_id, inventory.driver_version, inventory.product) == (BOOT, DRIVER, H100)
 
 
-def test_a_node_without_gpus_is_an_honest_zero() -> None:
-    inventory = judged(health(), node(0))
-    assert (inventory.gpus, inventory.devices, inventory.unhealthy) == (0, (), ())
-
-
 def test_a_lost_gpu_leaves_the_others_counted() -> None:
     made = health()
     judged(made, node(8))
@@ -90,7 +85,7 @@ def test_all_gpus_lost_is_a_true_zero() -> None:
         ({"recovery_action": 2}, "RebootRequired"),
         ({"recovery_action": 3}, "DrainRequired"),
         ({"recovery_action": 4}, "DrainRequired"),
-        ({"recovery_action": 5}, "DrainRequired"),
+        ({"recovery_action": 5}, "ImexRecoveryRequired"),
         ({"recovery_action": 6}, "ResetRequired"),
         ({"recovery_action": 7}, "RebootRequired"),
         ({"recovery_action": 99}, "DrainRequired"),
@@ -197,6 +192,16 @@ class TestNode:
         assert "none of 2 GPUs can be read" in raised.value.message
         assert judged(made, node(2)) == before
 
+    def test_a_node_without_any_gpu_is_unknown(self) -> None:
+        """An agent runs where GPUs are: it is the one that has none. More may come while it runs."""
+        made = health()
+        with pytest.raises(NodeUnreadable) as raised:
+            judged(made, node(0))
+        assert (raised.value.reason, raised.value.needs_restart) == ("NoDevices", False)
+        for word in ("NVIDIA_VISIBLE_DEVICES", "runtimeClass nvidia", "lspci", "dmesg"):
+            assert word in raised.value.message
+        assert judged(made, node(1)).gpus == 1
+
     def test_xids_of_a_moment_in_which_nothing_can_be_read_are_not_forgotten(self) -> None:
         made = health()
         made.note(Xid(79, "GPU-0"), NOON)
@@ -225,9 +230,9 @@ class TestRemoved:
         judged(made, node(2))
         assert judged(made, Reading("590.1", node(2).devices)).unhealthy == ()
 
-    def test_all_of_them_removed_is_a_zero_that_tells_them(self) -> None:
+    def test_all_of_them_at_once_is_an_agent_that_cannot_see(self) -> None:
         made = health()
-        judged(made, node(2))
-        inventory = judged(made, node(0))
-        assert (inventory.gpus, inventory.devices, inventory.product) == (0, (), H100)
-        assert reasons(inventory) == {"GPU-0": "Removed", "GPU-1": "Removed"}
+        before = judged(made, node(2))
+        with pytest.raises(NodeUnreadable):
+            judged(made, node(0), NOON + HOUR)
+        assert judged(made, node(2)) == before

@@ -43,6 +43,7 @@ def test_a_healthy_gpu_says_everything(state: NvmlState, process: NvmlProcess) -
                 "row_remap_pending": True,
                 "error": None,
                 "error_text": "",
+                "odd_uuid": None,
             }
         ],
     }
@@ -170,6 +171,17 @@ def test_a_loaded_library_that_fails_needs_another_process(
     found: list[Any] = process.next("unreadable")
     assert (found[0], found[2]) == (reason, True)
     assert f"(NVML error {code})" in found[1]
+
+
+def test_gpus_of_one_uuid_are_told_by_their_indexes(state: NvmlState, process: NvmlProcess) -> None:
+    state.gpus = [Gpu("GPU-a"), Gpu("GPU-b"), Gpu("GPU-a")]
+    state.write()
+    devices = process.read()["devices"]
+    assert [(each["uuid"], each["odd_uuid"], each["error"]) for each in devices] == [
+        (None, "GPU-a", None),
+        ("GPU-b", None, None),
+        (None, "GPU-a", None),
+    ]
 
 
 def test_no_question_is_about_processes(state: NvmlState, process: NvmlProcess) -> None:

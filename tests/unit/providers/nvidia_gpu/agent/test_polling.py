@@ -18,6 +18,7 @@ from providers.nvidia_gpu.agent.devices import Device, NodeUnreadable, Reading, 
 from providers.nvidia_gpu.agent.health import Health
 from providers.nvidia_gpu.agent.metrics import AgentMetrics
 from providers.nvidia_gpu.agent.polling import MustRestart, Poller
+from providers.nvidia_gpu.agent.report import fitted_problem
 from providers.nvidia_gpu.agent.watchdog import Hung
 from tests.unit.kueue_dqo.runtime.virtual_time import VirtualClock
 from tests.unit.providers.nvidia_gpu.agent.reports import problem
@@ -40,7 +41,7 @@ class Node:
     """A node's NVML, and everybody around the poller: who calls, who writes, who waits for XIDs."""
 
     def __init__(self) -> None:
-        self.reading: Reading | NodeUnreadable = reading(Device(0, "GPU-a"), Device(1, "GPU-b"))
+        self.reading: Reading | Exception = reading(Device(0, "GPU-a"), Device(1, "GPU-b"))
         self.hangs = False
         self.polls: list[float] = []
         self.said: list[GPUInventory | AgentProblem] = []
@@ -63,7 +64,7 @@ class Node:
         )
 
     def read(self) -> Reading:
-        if isinstance(self.reading, NodeUnreadable):
+        if isinstance(self.reading, Exception):
             raise self.reading
         return self.reading
 
@@ -135,6 +136,38 @@ async def test_nvml_is_read_at_an_interval_and_at_once_after_an_xid_that_counts(
     assert node.registry.get_sample_value(name, {"xid": "13", "counted": "false"}) == 1
 
 
+@pytest.mark.parametrize("number", [63, 154])
+async def test_an_xid_that_says_that_another_sign_has_changed_has_it_read_at_once(number: int) -> None:
+    node = Node()
+    with capture_logs() as logs:
+        async with node.running() as poller:
+            node.reading = reading(Device(0, "GPU-a", recovery_action=1), Device(1, "GPU-b"))
+            for _ in range(3):
+                poller.note(Xid(number, "GPU-a"))
+            await asyncio.sleep(0.1)
+            assert len(node.polls) == 2
+            assert [each.reason for each in node.inventories[-1].unhealthy] == ["ResetRequired"]
+    assert [line["log_level"] for line in logs if line["event"] == "XID"] == ["info", "debug", "debug"]
+    name = "kueue_dqo_nvidia_gpu_agent_xids_total"
+    assert node.registry.get_sample_value(name, {"xid": str(number), "counted": "false"}) == 3
+
+
+async def test_each_xid_of_a_device_has_one_line_however_often_it_comes() -> None:
+    """The metric counts them all."""
+    node = Node()
+    with capture_logs() as logs:
+        async with node.running() as poller:
+            for number in (79, 48, 13):
+                for uuid in ("GPU-a", "GPU-b"):
+                    for _ in range(1000):
+                        poller.note(Xid(number, uuid))
+    lines = [(line["xid"], line["device"]) for line in logs if line["log_level"] == "warning" and "xid" in line]
+    assert lines == [(79, "GPU-a"), (79, "GPU-b"), (48, "GPU-a"), (48, "GPU-b")]
+    assert [line["log_level"] for line in logs if line.get("xid") == 13] == ["debug"] * 2000
+    name = "kueue_dqo_nvidia_gpu_agent_xids_total"
+    assert node.registry.get_sample_value(name, {"xid": "79", "counted": "true"}) == 2000
+
+
 async def test_a_flood_of_xids_leads_to_a_poll_a_second() -> None:
     node = Node()
     async with node.running() as poller:
@@ -168,6 +201,20 @@ async def test_what_was_read_before_the_last_report_is_known_is_remembered() -> 
         assert [(each.uuid, each.since) for each in node.inventories[-1].unhealthy] == [
             ("GPU-b", "2026-01-01T00:00:40Z")
         ]
+
+
+async def test_of_what_was_read_before_the_last_report_is_known_the_first_and_the_newest_are_kept() -> None:
+    """However often it changes, and however long the API server is away."""
+    node = Node()
+    async with node.running(before=None) as poller:
+        for number in range(100):
+            other = Device(1, "GPU-b", recovery_action=number % 2)
+            node.reading = reading(Device(0, "GPU-a"), other)
+            await asyncio.sleep(INTERVAL)
+        poller.resume(NodeGPUReportSpec())
+        first, newest = node.inventories
+        assert (first.renew_time, newest.renew_time) == ("2026-01-01T00:00:00Z", "2026-01-01T00:16:40Z")
+        assert [each.reason for each in newest.unhealthy] == ["ResetRequired"]
 
 
 async def test_a_problem_that_begins_before_the_last_report_is_known_is_the_last_that_is_said() -> None:
@@ -230,6 +277,29 @@ async def test_a_problem_goes_on_from_an_earlier_process(reason: str, goes_on: b
         assert (node.problems[-1].since == since) is goes_on
 
 
+async def test_a_problem_that_comes_back_after_a_reading_is_new() -> None:
+    """What an earlier process had is over by then."""
+    node = Node()
+    async with node.running(NodeGPUReportSpec(problem=problem("LibraryNotFound", "2025-12-31T00:00:00Z"))):
+        node.reading = NO_LIBRARY
+        await asyncio.sleep(INTERVAL)
+    assert [each.since for each in node.problems] == ["2026-01-01T00:00:10Z"]
+
+
+async def test_a_node_without_gpus_is_a_problem_and_never_a_zero() -> None:
+    """The same process sees when there are some; those that all went at once are still known."""
+    node = Node()
+    async with node.running():
+        there = node.reading
+        node.reading = reading()
+        await asyncio.sleep(2 * INTERVAL)
+        assert {each.reason for each in node.problems} == {"NoDevices"}
+        node.reading = there
+        await asyncio.sleep(INTERVAL)
+    first, last = node.inventories
+    assert (len(last.devices), last.devices, last.unhealthy) == (1, first.devices, ())
+
+
 async def test_what_only_another_process_can_read_ends_this_one() -> None:
     """After its last words, for which there are five seconds."""
     node = Node()
@@ -265,7 +335,36 @@ async def test_a_driver_that_hangs_ends_the_process_and_never_in_a_zero() -> Non
     assert len(node.inventories) == 1
     (told,) = node.problems
     assert told.reason == "DriverCallHung"
+    assert fitted_problem(told, node="n" * 63) == told
     assert node.waited_for == [5]
+
+
+async def test_an_error_that_nobody_expects_is_a_problem_of_the_node() -> None:
+    """In the report before the process ends, and in the log with where it happened."""
+    node = Node()
+    node.reading = ValueError("NULL pointer\naccess" * 20)
+    node.poller.resume(NOTHING)
+    with capture_logs() as logs, pytest.raises(MustRestart):
+        await node.poller.run()
+    (told,) = node.problems
+    assert told.reason == "NVMLError"
+    assert told.message.startswith("ValueError: NULL pointer access")
+    assert told.message.endswith("see its log")
+    assert fitted_problem(told, node="n" * 63) == told
+    assert node.waited_for == [5]
+    assert [line.get("exc_info") for line in logs if line["event"].startswith("NVML cannot be read in a way")] == [True]
+
+
+async def test_a_gpu_without_a_uuid_of_its_own_is_counted_and_told_once() -> None:
+    """Nobody waits for its XIDs, which could not be told from others'."""
+    node = Node()
+    with capture_logs() as logs:
+        async with node.running():
+            node.reading = reading(Device(0, "GPU-a"), Device(1, None, odd_uuid=""), Device(2, None, odd_uuid="odd id"))
+            await asyncio.sleep(3 * INTERVAL)
+    assert node.followed == ["GPU-a"]
+    told = [(line["index"], line["uuid"]) for line in logs if line["event"].startswith("GPU has no UUID")]
+    assert told == [(1, ""), (2, "odd id")]
 
 
 async def test_an_agent_whose_polls_do_not_end_is_not_healthy() -> None:
@@ -290,6 +389,30 @@ async def test_a_thread_of_xids_that_hangs_is_told_once() -> None:
     assert [line["event"] for line in logs].count(
         "the thread that waits for XIDs hangs in the driver, polling goes on"
     ) == 1
+
+
+async def test_what_nvml_answers_of_a_gpu_is_in_the_log_once() -> None:
+    """Until it answers something else."""
+    node = Node()
+    with capture_logs() as logs:
+        async with node.running():
+            for code in (999, 999, 4, None, 4):
+                node.reading = reading(Device(0, "GPU-a"), Device(1, "GPU-b", error=code, error_text=f"error {code}"))
+                await asyncio.sleep(INTERVAL)
+    told = [(line["uuid"], line["error"]) for line in logs if line["event"] == "GPU cannot be read"]
+    assert told == [("GPU-b", "error 999"), ("GPU-b", "error 4"), ("GPU-b", "error 4")]
+
+
+async def test_a_change_of_drivers_fits_into_the_report() -> None:
+    """Whatever these call themselves."""
+    node = Node()
+    node.reading = reading(Device(0, "GPU-a"), driver="570." + "x" * 80)
+    async with node.running():
+        pass
+    node.reading = reading(Device(0, "GPU-a"), driver="580." + "x" * 80)
+    with pytest.raises(MustRestart, match="starts anew with its library"):
+        await node.poller.run()
+    assert fitted_problem(node.problems[-1], node="n" * 63) == node.problems[-1]
 
 
 async def test_the_log_has_a_line_for_each_change_and_none_for_a_poll() -> None:

@@ -78,6 +78,18 @@ def test_a_signal_ends_it_in_order(hangs: bool, state: NvmlState, start: Start) 
     assert (process.returncode, lines[-1]["event"]) == (0, "drained")
 
 
+def test_last_words_that_nobody_takes_end_within_the_grace(state: NvmlState, start: Start) -> None:
+    """It has something to say, and the API server is away."""
+    state.gpus = []
+    state.write()
+    process = start("--grace", "2")
+    eventually(lambda: state.calls(process.pid).count("nvmlDeviceGetCount_v2") > 1, "it has no GPU", within=60)
+    process.send_signal(signal.SIGTERM)
+    lines = lines_of(process)
+    assert "NoDevices" in {line.get("reason") for line in lines}
+    assert (process.returncode, lines[-1]["event"]) == (0, "drained")
+
+
 def test_a_driver_that_hangs_ends_it(state: NvmlState, start: Start) -> None:
     """Also where the API server does not take its last words."""
     state.hang("nvmlDeviceGetName")

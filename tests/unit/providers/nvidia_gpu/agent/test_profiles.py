@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kueue_dqo.api.gpu import MIG_PREFIX
+from kueue_dqo.api.problems import RESOURCE_NAME
 from providers.nvidia_gpu.agent.profiles import profile_in, profile_of
 
 
@@ -14,6 +16,15 @@ from providers.nvidia_gpu.agent.profiles import profile_in, profile_of
         ("NVIDIA H100 80GB HBM3 MIG 1g.10gb+me", "1g.10gb.me"),
         ("NVIDIA H100 80GB HBM3 MIG 1c.3g.40gb", "1c.3g.40gb"),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb+me,gfx", "1g.5gb.me.gfx"),
+        ("NVIDIA RTX PRO 6000 MIG 1g.24gb-me", "1g.24gb-me"),
+        ("H100 MIG 1g.10gb+", "1g.10gb"),
+        ("H100 MIG 1g.10gb-", "1g.10gb"),
+        ("H100 MIG 1g.10gb+.-me", "1g.10gb.me"),
+        ("H100 MIG 1g.10gb\N{LATIN SMALL LETTER U WITH DIAERESIS}me", "1g.10gb.me"),
+        (f"H100 MIG 1g.10gb+{'x' * 39}+y", f"1g.10gb.{'x' * 39}"),
+        (f"H100 MIG 1g.10gb+{'x' * 99}", f"1g.10gb.{'x' * 40}"),
+        ("H100 MIG 123456g.10gb", None),
+        ("H100 MIG \N{ARABIC-INDIC DIGIT ONE}g.10gb", None),
         ("NVIDIA H100 80GB HBM3", None),
         ("NVIDIA H100 80GB HBM3 MIG", None),
         ("NVIDIA H100 80GB HBM3 MIG device", None),
@@ -21,8 +32,9 @@ from providers.nvidia_gpu.agent.profiles import profile_in, profile_of
     ],
 )
 def test_a_name_ends_with_the_profile(name: str, profile: str | None) -> None:
-    """In the words of resources, which have no plus sign."""
+    """In the words of resources, which have no plus sign, and end with a letter or a digit."""
     assert profile_in(name) == profile
+    assert profile is None or RESOURCE_NAME.fits(f"{MIG_PREFIX}{profile}")
 
 
 @pytest.mark.parametrize(

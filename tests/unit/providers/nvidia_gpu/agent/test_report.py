@@ -8,7 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from kueue_dqo.api.gpu import AgentProblem, DeviceCount, GPUInventory, NodeGPUReport, UnhealthyDevice
+from kueue_dqo.api.gpu import (
+    MAX_DEVICE_RESOURCES,
+    AgentProblem,
+    DeviceCount,
+    GPUInventory,
+    NodeGPUReport,
+    UnhealthyDevice,
+)
 from providers.nvidia_gpu.agent.report import (
     ROOM,
     fitted,
@@ -70,8 +77,8 @@ def inventory(kinds: int = 1, *, gpus: int = 0, migs: int = 0, **changes: Any) -
     return msgspec.structs.replace(made, **changes)
 
 
-def longest_problem(name: str) -> AgentProblem:
-    return fitted_problem(LONGEST_PROBLEM, node=name)
+def longest_problem(name: str, beside: GPUInventory | None = None) -> AgentProblem:
+    return fitted_problem(LONGEST_PROBLEM, node=name, beside=beside)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def longest_problem(name: str) -> AgentProblem:
 @pytest.mark.parametrize(("gpus", "migs"), [(0, 0), (1, 0), (16, 0), (0, 112), (15, 7)])
 def test_every_report_keeps_within_two_kibibytes(name: str, kinds: int, gpus: int, migs: int) -> None:
     whole = inventory(kinds, gpus=gpus, migs=migs)
-    for problem in (None, longest_problem(name)):
+    for problem in (None, longest_problem(name, whole)):
         small = fitted(whole, node=name, problem=problem)
         assert stored_size(small, problem, node=name) <= ROOM
         assert small.devices == whole.devices
@@ -102,6 +109,25 @@ def test_beside_a_problem_there_is_less_room() -> None:
     both = fitted(alone, node=USUAL, problem=longest_problem(USUAL))
     assert 4 <= len(both.unhealthy) < len(alone.unhealthy)
     assert both == fitted(inventory(1, gpus=16), node=USUAL, problem=longest_problem(USUAL))
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "room"), [(LONG, 8, 160), (LONGEST, 2, 160), (LONGEST, 5, 100), (LONGEST, 15, 40)]
+)
+def test_a_message_has_the_room_that_the_name_of_its_node_leaves(name: str, kinds: int, room: int) -> None:
+    """What is listed of devices makes room for it, the counts do not."""
+    whole = inventory(kinds, gpus=16)
+    message = longest_problem(name, whole).message
+    assert encoded_size(message) - len('""') == room
+    assert longest_problem(name).message == longest_problem(LONG).message
+    listing = fitted(whole, node=name)
+    assert longest_problem(name, listing).message == message
+
+
+def test_of_more_kinds_than_a_report_may_have_the_last_are_missing() -> None:
+    names = [f"nvidia.com/mig-{number:02}g.10gb" for number in range(MAX_DEVICE_RESOURCES + 1)]
+    whole = inventory(devices=tuple(DeviceCount(name, 1) for name in names))
+    assert [each.name for each in fitted(whole, node="n1").devices] == names[:-1]
 
 
 def test_sixteen_gpus_of_seven_mig_devices_all_unhealthy() -> None:

@@ -9,9 +9,11 @@ from kueue_dqo.api.gpu import GPUInventory
 from providers.nvidia_gpu.agent.devices import Device
 from tests.unit.providers.nvidia_gpu.agent.readings import (
     BOOT,
+    GRACE,
     H100,
     HOUR,
     LOST,
+    MINUTE,
     NOON,
     ODD,
     RESET,
@@ -25,6 +27,7 @@ from tests.unit.providers.nvidia_gpu.agent.readings import (
     nameless,
     node,
     reading,
+    slices,
 )
 
 
@@ -60,6 +63,7 @@ def test_a_gpu_without_uuid_goes_on_by_its_index() -> None:
         (gpu(1), {}),
         (gpu(1, error=RESET), {"GPU-1": ("ResetRequired", SINCE_ONE)}),
         (gpu(1, error=ODD), {"GPU-1": ("Unreadable", SINCE_ONE)}),
+        (nameless(1, ODD), {"GPU-1": ("Unreadable", SINCE_ONE)}),
         (None, {"GPU-1": ("Removed", SINCE_ONE)}),
     ],
 )
@@ -101,3 +105,69 @@ def test_a_driver_version_that_had_to_be_cut_is_recognized() -> None:
     before = judged(health(), reading(nameless(0, LOST), driver=long))
     after = judged(health(resumed=before), reading(nameless(0, LOST), driver=long), NOON + HOUR)
     assert listed(after) == {0: ("Lost", SINCE_NOON)}
+
+
+def test_a_lost_gpu_is_not_named_after_one_that_was_taken_out() -> None:
+    made = health()
+    judged(made, node(3))
+    removed = judged(made, node(2))
+    assert listed(removed) == {"GPU-2": ("Removed", SINCE_NOON)}
+    inventory = judged(health(resumed=removed), reading(gpu(0), nameless(1, LOST)), NOON + HOUR)
+    assert listed(inventory) == {"GPU-2": ("Removed", SINCE_NOON), 1: ("Lost", SINCE_ONE)}
+
+
+class TestUnknownGrace:
+    """It does not end with the agent: what was counted as healthy counts on, for a while from its start."""
+
+    @pytest.mark.parametrize("unread", [gpu(7, error=ODD), nameless(7, ODD)], ids=["a UUID", "no UUID"])
+    def test_a_gpu_that_was_healthy_and_cannot_be_read_at_the_start_counts_on(self, unread: Device) -> None:
+        after = health(resumed=judged(health(), node(8)))
+        seen = reading(*node(7).devices, unread)
+        for later in (HOUR, HOUR + GRACE - MINUTE):
+            inventory = judged(after, seen, NOON + later)
+            assert (counts(inventory), inventory.gpus, inventory.unhealthy) == ({"gpu": (8, 0)}, 8, ())
+        over = judged(after, seen, NOON + HOUR + GRACE)
+        assert (counts(over), over.gpus) == ({"gpu": (7, 0)}, 7)
+        assert list(listed(over).values()) == [("Unreadable", "2026-12-24T13:10:00Z")]
+
+    def test_as_many_as_were_healthy_and_no_more(self, before: GPUInventory) -> None:
+        """Two were: one of these is lost since, or read; so at most one is left."""
+        for known in (gpu(0), gpu(0, error=LOST)):
+            seen = reading(known, nameless(1, LOST), gpu(5, error=ODD), gpu(6, error=ODD), gpu(9))
+            one_more = msgspec.structs.replace(before, gpus=3)
+            inventory = judged(health(resumed=one_more), seen, NOON + HOUR)
+            assert inventory.gpus == 2 + (known.error is None)
+            assert listed(inventory)["GPU-6"] == ("Unreadable", SINCE_ONE)
+            assert "GPU-5" not in listed(inventory)
+
+    def test_one_that_was_unhealthy_is_not_healthy_for_that(self, before: GPUInventory) -> None:
+        inventory = judged(health(resumed=before), reading(gpu(0), gpu(1, error=ODD)), NOON + HOUR)
+        assert listed(inventory)["GPU-1"] == ("Unreadable", SINCE_ONE)
+        assert inventory.gpus == 1
+
+    @pytest.mark.parametrize(("boot", "driver"), [("another", "580.95.05"), (BOOT, "590.1")])
+    def test_with_another_boot_or_driver_nobody_knows_it(self, boot: str, driver: str) -> None:
+        after = health(boot=boot, resumed=judged(health(), node(2)))
+        inventory = judged(after, reading(gpu(0), gpu(1, error=ODD), driver=driver), NOON + HOUR)
+        assert (inventory.gpus, len(inventory.unhealthy)) == (1, 1)
+
+    def test_it_has_the_mig_devices_that_are_missing(self) -> None:
+        """Whole GPUs where some are missing, too."""
+        seven = ("1g.10gb",) * 7
+        whole = judged(health(), reading(slices(0, *seven), slices(1, "3g.40gb", "4g.40gb"), gpu(2), gpu(3)))
+        for seen in (
+            reading(slices(0, *seven), gpu(1, error=ODD), gpu(2), gpu(3)),
+            reading(slices(0, *seven), gpu(1, error=ODD), gpu(2), nameless(3, ODD)),
+            reading(gpu(0, error=ODD), gpu(1, error=ODD), gpu(2), gpu(3)),
+            reading(slices(0, *seven), slices(1, "3g.40gb", "4g.40gb"), gpu(2), gpu(3, error=ODD)),
+        ):
+            inventory = judged(health(resumed=whole), seen, NOON + HOUR)
+            assert msgspec.structs.replace(inventory, renew_time=whole.renew_time) == whole
+
+    def test_a_gpu_that_is_read_in_the_meantime_has_its_own_grace(self) -> None:
+        after = health(resumed=judged(health(), node(2)))
+        judged(after, node(2, gpu_1=ODD))
+        judged(after, node(2), NOON + MINUTE)
+        assert judged(after, node(2, gpu_1=ODD), NOON + GRACE).gpus == 2
+        assert judged(after, node(2, gpu_1=ODD), NOON + GRACE + GRACE - MINUTE).gpus == 2
+        assert judged(after, node(2, gpu_1=ODD), NOON + GRACE + GRACE).gpus == 1

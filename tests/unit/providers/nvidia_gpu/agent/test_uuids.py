@@ -11,6 +11,11 @@ from providers.nvidia_gpu.agent.uuids import identified
 from tests.unit.providers.nvidia_gpu.agent.readings import LOST, ODD, RESET, gpu, nameless
 
 
+def readable(index: int) -> Device:
+    """One that has no UUID of its own."""
+    return Device(index, None, odd_uuid="")
+
+
 @pytest.mark.parametrize(
     ("devices", "at", "remembered", "expected"),
     [
@@ -37,6 +42,12 @@ from tests.unit.providers.nvidia_gpu.agent.readings import LOST, ODD, RESET, gpu
         pytest.param(
             [nameless(1, LOST), nameless(2, ODD)], {}, {"GPU-7": None, "GPU-8": None}, [7, 8], id="as many as missing"
         ),
+        pytest.param([gpu(7), nameless(1, LOST)], {}, {"GPU-8": "Removed"}, [7, None], id="not one that was taken out"),
+        pytest.param(
+            [nameless(1, LOST)], {}, {"GPU-8": "Removed", "GPU-9": None}, [9], id="the one that was not taken out"
+        ),
+        pytest.param([readable(1)], {1: "GPU-7"}, {"GPU-7": None}, [7], id="it does not say it for once"),
+        pytest.param([readable(1)], {0: "GPU-7"}, {"GPU-7": "Lost"}, [None], id="it has none, and another is missing"),
         pytest.param([gpu(7), nameless(1, LOST)], {1: "GPU-7"}, {"GPU-7": "Lost"}, [7, None], id="it is there again"),
     ],
 )

@@ -14,7 +14,17 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from kueue_dqo.api.gpu import AgentProblem, NodeGPUReportSpec, UnhealthyDevice
-from kueue_dqo.runtime.errors import ApiError, ConfigurationError, Forbidden, NotFound, TooManyRequests, Unreachable
+from kueue_dqo.runtime.errors import (
+    Answered,
+    ApiError,
+    ConfigurationError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from providers.nvidia_gpu.agent.metrics import AgentMetrics
 from providers.nvidia_gpu.agent.node_identity import Identity
 from providers.nvidia_gpu.agent.writing import ReportWriter
@@ -36,6 +46,7 @@ class Agent:
         self.registry = CollectorRegistry()
         self.identity_failures: list[Exception] = []
         self.uid = uid
+        self.asked: list[float] = []
         self.writer = ReportWriter(
             self.api,
             identify=self._identify,
@@ -47,6 +58,7 @@ class Agent:
         )
 
     async def _identify(self) -> Identity:
+        self.asked.append(asyncio.get_running_loop().time())
         if self.identity_failures:
             raise self.identity_failures.pop(0)
         return Identity(NODE, self.uid)
@@ -75,6 +87,17 @@ class Agent:
     def writes(self, result: str) -> float | None:
         name = "kueue_dqo_nvidia_gpu_agent_report_writes_total"
         return self.registry.get_sample_value(name, {"result": result})
+
+
+def owners(agent: Agent) -> list[str]:
+    """The uid of the owner, in each inventory that was written."""
+    return [body["metadata"]["ownerReferences"][0]["uid"] for body in agent.api.bodies if "inventory" in body["spec"]]
+
+
+async def until_tried(agent: Agent, tries: int) -> None:
+    """Until the last of so many requests is under way."""
+    while len(agent.api.tries) < tries:  # noqa: ASYNC110 - in virtual time
+        await asyncio.sleep(0.005)
 
 
 async def test_what_the_report_said_is_known_before_anything_is_written() -> None:
@@ -275,6 +298,7 @@ async def test_last_words_end_in_time_where_the_server_is_away() -> None:
         assert not await writer.settled(limit=5)
         assert asyncio.get_running_loop().time() - began == 5
         assert len(agent.api.tries) < 20
+        assert len(agent.asked) == 1  # that the server is away says nothing of who this is
 
 
 async def test_a_failure_is_told_once_with_its_way_out() -> None:
@@ -298,6 +322,173 @@ async def test_a_failure_is_told_once_with_its_way_out() -> None:
     assert [each[0] for each in told] == [event, event, "API server takes the report again"]
     assert "create and patch on nodegpureports.kueue-dqo.dev" in told[0][1]
     assert "install the CustomResourceDefinition nodegpureports.kueue-dqo.dev" in told[1][1]
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (Unauthorized(method="PATCH", path=PATH, code=401), ("token", "service account", "clocks", "new pod")),
+        (
+            Invalid(method="PATCH", path=PATH, code=422, causes=("spec.inventory.product: Too long",)),
+            ("nodegpureports.kueue-dqo.dev", "another version", "webhook", "apply"),
+        ),
+    ],
+    ids=str,
+)
+async def test_a_refusal_has_its_causes_and_its_way_out_in_the_log(refused: Answered, words: tuple[str, ...]) -> None:
+    agent = Agent()
+    with capture_logs() as logs:
+        async with agent.running() as writer:
+            agent.failing(*[refused] * 3)
+            writer.say(inventory(8))
+            await asyncio.sleep(300)
+    (told,) = [line for line in logs if "way_out" in line]
+    assert told.get("causes", []) == list(refused.causes)
+    for word in words:
+        assert word in told["way_out"]
+
+
+async def test_a_node_that_was_made_anew_gets_the_report_with_the_next_heartbeat() -> None:
+    """Even where nothing refuses the old owner: it would be collected as garbage."""
+    agent = Agent()
+    with capture_logs() as logs:
+        async with agent.running() as writer:
+            writer.say(inventory(8))
+            await asyncio.sleep(1)
+            agent.api.spec, agent.uid = None, "another"
+            await asyncio.sleep(1.2 * HEARTBEAT)
+            assert owners(agent) == [UID, "another"]
+            await asyncio.sleep(5 * HEARTBEAT)
+    assert len(agent.asked) == len(agent.api.writes)  # at the start, and with each heartbeat
+    lines = [line for line in logs if line["event"].startswith("token names another Node")]
+    assert [(line["uid"], line["before"]) for line in lines] == [("another", UID)]
+
+
+async def test_a_node_that_was_made_anew_gets_the_report_after_a_refusal() -> None:
+    """Whatever was to be written; it is asked with each try who this is, and no more often."""
+    refused = Forbidden(method="PATCH", path=PATH, code=403, message="may be owned by that Node alone")
+    agent = Agent()
+    with capture_logs() as logs:
+        async with agent.running() as writer:
+            writer.say(inventory(8))
+            await asyncio.sleep(1)
+            agent.failing(refused, refused, refused)
+            writer.say(inventory(7))
+            await asyncio.sleep(0.05)
+            agent.uid = "another"
+            await asyncio.sleep(20)
+            assert agent.api.written() == [("inventory", 8), ("inventory", 7)]
+            assert owners(agent) == [UID, "another"]
+            writer.say(inventory(6))
+            await asyncio.sleep(1)
+            assert len(agent.asked) == 1 + 3
+            assert agent.api.written()[2:] == [("inventory", 6)]
+    (told,) = [line for line in logs if "way_out" in line]
+    for word in ("admission policy", "asks anew which node", "delete the agent's pod", "uid"):
+        assert word in told["way_out"]
+
+
+async def test_a_change_of_the_node_is_written_also_while_there_is_a_problem() -> None:
+    """What stands is given to the new Node, as it was; then the problem is told."""
+    agent = Agent()
+    async with agent.running() as writer:
+        writer.say(inventory(8))
+        await asyncio.sleep(1)
+        writer.say_problem(problem())
+        await asyncio.sleep(1)
+        agent.api.spec, agent.uid = None, "another"
+        await asyncio.sleep(1.2 * HEARTBEAT)
+        assert agent.api.written()[2:4] == [("inventory", 8), ("problem", "LibraryNotFound")]
+        assert owners(agent)[-1] == "another"
+        assert agent.api.written()[4:] == []
+        await asyncio.sleep(HEARTBEAT)
+        assert agent.api.written()[4:] == [("problem", "LibraryNotFound")]
+
+
+async def test_a_node_that_cannot_be_asked_for_is_asked_for_again() -> None:
+    agent = Agent()
+    async with agent.running() as writer:
+        writer.say(inventory(8))
+        await asyncio.sleep(1)
+        agent.identity_failures = [AWAY] * 3
+        agent.uid = "another"
+        await asyncio.sleep(1.2 * HEARTBEAT)
+    assert owners(agent)[:2] == [UID, "another"]
+
+
+async def test_an_agent_without_a_bound_token_warns_once() -> None:
+    agent = Agent(uid=None)
+    with capture_logs() as logs:
+        async with agent.running() as writer:
+            writer.say(inventory(8))
+            await asyncio.sleep(5 * HEARTBEAT)
+    warnings = [(line["event"].split(",")[0], line["node"]) for line in logs if line["log_level"] == "warning"]
+    assert warnings == [("token is bound to no node", NODE)]
+
+
+async def test_an_agent_whose_writes_fail_again_and_again_is_not_ready() -> None:
+    """Not for the first failures, which every API server that restarts leads to; and until one lands."""
+    agent = Agent()
+    async with agent.running() as writer:
+        writer.say(inventory(8))
+        await asyncio.sleep(1)
+        for failures, is_ready in ((7, True), (8, False)):
+            agent.failing(*[AWAY] * failures)
+            before = len(agent.api.tries)
+            writer.say(inventory(failures))
+            await until_tried(agent, before + failures)
+            await asyncio.sleep(0.02)
+            found = writer.problems()
+            assert (found == []) is is_ready
+            if not is_ready:
+                assert found == [f"the report is not up to date, 8 tries have failed: {AWAY}"]
+            await asyncio.sleep(60)
+            assert writer.problems() == []
+
+
+async def test_a_write_that_is_under_way_at_the_end_lands_and_so_does_what_was_said_last() -> None:
+    """Also after a failure, whose pause is cut short."""
+    agent = Agent()
+    async with agent.running() as writer:
+        writer.say(inventory(8))
+        await asyncio.sleep(0.005)
+        writer.say(inventory(7))
+    assert agent.api.written() == [("inventory", 8), ("inventory", 7)]
+    agent = Agent()
+    async with agent.running() as writer:
+        agent.failing(TooManyRequests(method="PATCH", path=PATH, code=429, retry_after=40))
+        writer.say(inventory(8))
+        await asyncio.sleep(1)
+        began = asyncio.get_running_loop().time()
+    assert agent.api.written() == [("inventory", 8)]
+    assert asyncio.get_running_loop().time() - began < 1
+
+
+async def test_a_heartbeat_that_is_under_way_at_the_end_lands() -> None:
+    agent = Agent()
+    async with agent.running() as writer:
+        writer.say(inventory(8))
+        await asyncio.sleep(1)
+        await until_tried(agent, 3)
+    assert agent.api.written() == [("inventory", 8), ("inventory", 8)]
+
+
+@pytest.mark.parametrize("said", [True, False])
+async def test_an_agent_ends_in_time_where_the_server_is_away(said: bool) -> None:
+    """Without a word where there is nothing to say, and only once where it had its last words already."""
+    agent = Agent()
+    async with agent.running() as writer:
+        agent.failing(*[AWAY] * 1000)
+        if said:
+            writer.say(inventory(8))
+            await asyncio.sleep(1)
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - began == (5 if said else 0)
+    async with agent.running() as writer:
+        writer.say(inventory(7))
+        assert not await writer.settled(limit=5)
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() == began
 
 
 async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:

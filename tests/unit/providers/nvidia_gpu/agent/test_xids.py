@@ -9,6 +9,7 @@ from providers.nvidia_gpu.agent.devices import Xid
 from tests.unit.providers.nvidia_gpu.agent.readings import (
     HOUR,
     LOST,
+    MINUTE,
     NOON,
     ODD,
     SINCE_NOON,
@@ -39,6 +40,33 @@ def test_errors_of_applications_mark_nothing(number: int) -> None:
     made = health()
     assert not made.note(Xid(number, "GPU-0"), NOON)
     assert judged(made, node(1)).unhealthy == ()
+
+
+@pytest.mark.parametrize("number", [63, 154])
+def test_a_hint_marks_nothing_but_where_it_is_enabled(number: int) -> None:
+    """Also where NVML does not know the recovery action, and none of an earlier agent that took it for more."""
+    made, eager = health(), health(Checks.of("", str(number)))
+    assert (made.note(Xid(number, "GPU-0"), NOON), made.is_hint(Xid(number, "GPU-0"))) == (False, True)
+    assert judged(made, node(1)).unhealthy == ()
+    assert (eager.note(Xid(number, "GPU-0"), NOON), eager.is_hint(Xid(number, "GPU-0"))) == (True, False)
+    marked = judged(eager, node(1))
+    assert reasons(marked) == {"GPU-0": f"Xid{number}"}
+    assert judged(health(resumed=marked), node(1)).unhealthy == ()
+
+
+def test_a_row_that_could_not_be_remapped_marks_its_gpu() -> None:
+    made = health()
+    assert made.note(Xid(64, "GPU-0"), NOON)
+    assert reasons(judged(made, node(1))) == {"GPU-0": "Xid64"}
+
+
+def test_an_xid_that_comes_many_times_before_a_reading_is_kept_once() -> None:
+    """With the first time. Nothing is read for as long as the API server is away."""
+    made = health()
+    for minute in range(1000):
+        made.note(Xid(79, "GPU-0", minute % 2, 0), NOON + minute * MINUTE)
+    assert len(made._xids) == 2  # noqa: SLF001 - nobody else sees what waits
+    assert listed(judged(made, node(1), NOON + HOUR)) == {"GPU-0": ("Xid79", SINCE_NOON)}
 
 
 def test_the_first_xid_is_told() -> None:
