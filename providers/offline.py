@@ -16,7 +16,7 @@ import msgspec
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.core import Node, Pod
-from kueue_dqo.api.gpu import NodeGPUReport
+from kueue_dqo.api.gpu import NodeGPUReport, owning_node
 from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.meta import OUR_GROUP, ObjectKey
 from kueue_dqo.api.parameters import (
@@ -42,7 +42,8 @@ from providers.manual import compute as manual
 from providers.node_inventory import compute as node_inventory
 from providers.nodes.pods import NodePods, PodIndex, use_of
 from providers.nvidia_gpu import compute as nvidia_gpu
-from providers.nvidia_gpu.silence import Seen
+from providers.nvidia_gpu.decoding import telling
+from providers.nvidia_gpu.hearing import Seen
 from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import check_flavors, message_of_status, settle
 from providers.status import Held, Verdict, condition_of
@@ -263,10 +264,15 @@ def _seen(reports: Mapping[str, NodeGPUReport], now: datetime.datetime) -> Mappi
     """
     seen: dict[str, Seen] = {}
     for name, report in reports.items():
-        spec = report.spec
+        spec = telling(report.spec)
         if spec.inventory is not None and spec.problem is not None:
             spec = msgspec.structs.replace(spec, problem=None)
-        seen[name] = Seen(msgspec.structs.replace(report, spec=spec), now, now if spec.problem is not None else None)
+        seen[name] = Seen(
+            msgspec.structs.replace(report, spec=spec),
+            now,
+            now if spec.problem is not None else None,
+            owner=owning_node(report.metadata.owner_references),
+        )
     return seen
 
 

@@ -67,6 +67,7 @@ class NodeDecoder:
                 sys.intern(metadata.name),
                 {sys.intern(key): sys.intern(value) for key, value in metadata.labels.items()},
                 metadata.deletion_timestamp,
+                metadata.uid,
             ),
             NodeSpec(spec.unschedulable, self._taints(spec.taints)),
             NodeStatus(allocatable, tuple(map(self._condition, conditions))),

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kueue_dqo.api.core import Node
-from kueue_dqo.api.gpu import GPUInventory, UnhealthyDevice
+from kueue_dqo.api.gpu import MIG_PREFIX, GPUInventory, UnhealthyDevice
 from kueue_dqo.api.parameters import NvidiaGpuParametersSpec, ResourceSelection
 from kueue_dqo.api.quantity import NANOS, Quantity
 from providers.nodes.pods import NodePods
 from providers.nodes.wording import negative_allocatable
+from providers.nvidia_gpu.hearing import Held
 from providers.nvidia_gpu.naming import offered
-from providers.nvidia_gpu.silence import Held
 
 
 class Cap(NamedTuple):
@@ -27,7 +27,11 @@ class Contribution(NamedTuple):
     """What a node adds to its flavor where it counts."""
 
     devices: Mapping[str, int]
-    """By the name that the device plugin gives; 0 where all of a kind are unhealthy."""
+    """By the name that the device plugin gives; 0 where all of a kind are unhealthy.
+
+    Not MIG devices of which there is none and that the node's allocatable does not know either: their names are the
+    agent's word alone, and each name takes a place in the capacity.
+    """
     caps: tuple[Cap, ...]
     unhealthy: tuple[UnhealthyDevice, ...]
     unhealthy_not_listed: int
@@ -56,6 +60,13 @@ def contribution_of(node: Node, inventory: GPUInventory, parameters: NvidiaGpuPa
         elif allocatable < healthy:
             devices[resource] = allocatable
             caps.append(Cap(resource, allocatable, healthy))
+    made_up = [
+        resource
+        for resource, count in devices.items()
+        if count == 0 and resource.startswith(MIG_PREFIX) and node.status.allocatable.get(resource) is None
+    ]
+    for resource in made_up:
+        del devices[resource]
     return Contribution(
         devices,
         tuple(caps),

@@ -20,30 +20,32 @@ import msgspec
 
 from kueue_dqo.api.core import Time
 from kueue_dqo.api.gpu import (
-    GPU,
     INVENTORY_MANAGER,
-    LONGEST_HEARTBEAT,
-    LONGEST_REASON,
-    MAX_DEVICE_RESOURCES,
-    MAX_DEVICES,
-    MAX_UNHEALTHY_DEVICES,
-    MIG_PREFIX,
+    NO_DEVICES,
     NODE_GPU_REPORT,
     PROBLEM_MANAGER,
-    SHARED_SUFFIX,
     AgentProblem,
     DeviceCount,
     GPUInventory,
     NodeGPUReport,
     NodeGPUReportSpec,
+    OwnerReference,
     ReportMeta,
+    owning_node,
 )
+from kueue_dqo.api.gpu_checks import problems_of_report
 from kueue_dqo.api.meta import OUR_GROUP, parse_time
-from kueue_dqo.api.problems import RESOURCE_NAME, FieldProblem, repeated, shown
+from kueue_dqo.api.problems import RESOURCE_NAME, FieldProblem, shown
 from kueue_dqo.api.scheme import KnownKind, ObjectInvalid, decode_json
+from providers.nodes.usable import Unusable
+from providers.nvidia_gpu.hearing import AGENT_SILENT, NO_REPORT
 
 INVALID_REPORT: Final = "InvalidReport"
 """The reason of the problem that a report has which makes no sense."""
+AGENT_PROBLEM: Final = "AgentProblem"
+"""The reason of an agent's problem that has the name of a reason which is not the agent's to give."""
+_NOT_FOR_AGENTS: Final = frozenset({*Unusable, AGENT_SILENT, NO_REPORT, INVALID_REPORT})
+_SEES_NOTHING: Final = "the report has no GPU at all, not even an unhealthy one"
 _LISTED_AT_MOST: Final = 3
 """Of what is wrong with a report."""
 _NEVER: Final = ""
@@ -53,7 +55,7 @@ class Report(NamedTuple):
     """A report as it is held."""
 
     content: NodeGPUReport
-    """Its name and its spec, but for the inventory's `renewTime`: the same object for as long as it is equal."""
+    """Its name and what it tells, but for the inventory's `renewTime`: the same object for as long as it is equal."""
     uid: str
     version: str
     """The `resourceVersion`."""
@@ -61,8 +63,12 @@ class Report(NamedTuple):
     """The inventory's `renewTime` as it is written: another one means another write. Empty without an inventory."""
     inventory_written: datetime.datetime | None
     """When the API server took the inventory; the `renewTime` where it does not say so, None where that is no time."""
-    problem_written: datetime.datetime | None
-    """When the API server took the problem, where it says so."""
+    problem_began: datetime.datetime | None
+    """Since when it has a problem, by the API server's clock, where that says so."""
+    owner: str
+    """The UID of the Node that owns it; empty where none does."""
+    deleted: datetime.datetime | None = None
+    """Since when it is being deleted, by the API server's clock: somebody's finalizer may keep it for long."""
 
     @property
     def node(self) -> str:
@@ -82,6 +88,8 @@ class _Meta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     uid: str = ""
     resource_version: str = ""
     managed_fields: tuple[_Managed, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+    deletion_timestamp: Time | None = None
 
 
 class _Report(msgspec.Struct, frozen=True, gc=False):
@@ -113,8 +121,9 @@ class ReportDecoder:
             metadata, spec, problem = _carefully(raw)
         problem = problem or "; ".join(map(str, itertools.islice(_problems(spec), _LISTED_AT_MOST)))
         renewed = spec.inventory.renew_time if spec.inventory is not None else _NEVER
-        if problem:
-            spec = NodeGPUReportSpec(problem=AgentProblem(INVALID_REPORT, problem, _NEVER))
+        began = _problem_began(metadata, spec)
+        nonsense = NodeGPUReportSpec(problem=AgentProblem(INVALID_REPORT, problem, _NEVER))
+        spec = nonsense if problem else telling(spec)
         before = self._held(metadata.name)
         return Report(
             _content(metadata.name, spec, before.content if before is not None else None),
@@ -122,7 +131,9 @@ class ReportDecoder:
             metadata.resource_version,
             renewed,
             _time_of(metadata, INVENTORY_MANAGER) or _parsed(renewed),
-            _time_of(metadata, PROBLEM_MANAGER),
+            began,
+            owning_node(metadata.owner_references),
+            metadata.deletion_timestamp,
         )
 
 
@@ -135,51 +146,49 @@ def _carefully(raw: bytes) -> tuple[_Meta, NodeGPUReportSpec, str]:
     return report.metadata, report.spec, ""
 
 
-# --- what cannot be ------------------------------------------------------------------------------------------------
+# --- what is made of it --------------------------------------------------------------------------------------------
 
 
 def _problems(spec: NodeGPUReportSpec) -> Iterator[FieldProblem]:
-    if spec.problem is not None:
-        yield from _reason("spec.problem.reason", spec.problem.reason)
-    inventory = spec.inventory
-    if inventory is None:
-        return
-    at = "spec.inventory"
-    yield from _within(f"{at}.heartbeatSeconds", inventory.heartbeat_seconds, 1, LONGEST_HEARTBEAT)
-    yield from _within(f"{at}.gpus", inventory.gpus, 0, MAX_DEVICES)
-    yield from _within(f"{at}.migGpus", inventory.mig_gpus, 0, max(inventory.gpus, 0))
-    yield from _within(f"{at}.unhealthyNotListed", inventory.unhealthy_not_listed, 0, MAX_DEVICES)
-    yield from _entries(f"{at}.devices", inventory.devices, MAX_DEVICE_RESOURCES)
-    yield from _entries(f"{at}.unhealthy", inventory.unhealthy, MAX_UNHEALTHY_DEVICES)
-    for name in repeated([each.name for each in inventory.devices]):
-        yield FieldProblem(f"{at}.devices", f"{shown(name)} is listed more than once")
-    for index, device in enumerate(inventory.devices[:MAX_DEVICE_RESOURCES]):
-        field = f"{at}.devices[{index}]"
-        is_ours = device.name == GPU or device.name.startswith(MIG_PREFIX)
-        if not is_ours or not RESOURCE_NAME.fits(device.name + SHARED_SUFFIX):
-            yield FieldProblem(f"{field}.name", f"{shown(device.name)} is neither {GPU} nor {MIG_PREFIX}<profile>")
-        yield from _within(f"{field}.healthy", device.healthy, 0, MAX_DEVICES)
-        yield from _within(f"{field}.unhealthy", device.unhealthy, 0, MAX_DEVICES)
-    for index, unhealthy in enumerate(inventory.unhealthy[:MAX_UNHEALTHY_DEVICES]):
-        field = f"{at}.unhealthy[{index}]"
-        yield from _reason(f"{field}.reason", unhealthy.reason)
-        if _parsed(unhealthy.since) is None:
-            yield FieldProblem(f"{field}.since", f"{shown(unhealthy.since)} is no time of RFC 3339")
+    """The rules of the definition; and names that no other part of a capacity could stand beside."""
+    yield from problems_of_report(NodeGPUReport(ReportMeta(_NEVER), spec))
+    for index, device in enumerate(spec.inventory.devices if spec.inventory is not None else ()):
+        if not RESOURCE_NAME.fits(device.name):
+            field = f"spec.inventory.devices[{index}].name"
+            yield FieldProblem(field, f"{shown(device.name)} is no {RESOURCE_NAME.wanted}")
 
 
-def _within(field: str, value: int, least: int, most: int) -> Iterator[FieldProblem]:
-    if not least <= value <= most:
-        yield FieldProblem(field, f"{value} is not within {least} and {most}")
+def telling(spec: NodeGPUReportSpec) -> NodeGPUReportSpec:
+    """What the report tells. An inventory without a single device, be it an unhealthy one, tells nothing.
+
+    An agent with GPUs that sees none, as after an accident with its container's devices, must not be believed to have
+    a node without GPUs. Nor can its problem pass for a reason that others find, such as that its node is cordoned.
+    """
+    problem, inventory = spec.problem, spec.inventory
+    if problem is not None and problem.reason in _NOT_FOR_AGENTS:
+        problem = AgentProblem(AGENT_PROBLEM, f"{problem.reason}: {problem.message}", problem.since)
+        spec = msgspec.structs.replace(spec, problem=problem)
+    if inventory is None or inventory.gpus or inventory.unhealthy or inventory.unhealthy_not_listed:
+        return spec
+    if any(each.healthy or each.unhealthy for each in inventory.devices):
+        return spec
+    return NodeGPUReportSpec(problem=spec.problem or AgentProblem(NO_DEVICES, _SEES_NOTHING, _NEVER))
 
 
-def _entries(field: str, entries: tuple[object, ...], most: int) -> Iterator[FieldProblem]:
-    if len(entries) > most:
-        yield FieldProblem(field, f"{len(entries)} entries; at most {most} are allowed")
+def _problem_began(metadata: _Meta, spec: NodeGPUReportSpec) -> datetime.datetime | None:
+    """Since when there is a problem, by the API server's clock.
 
-
-def _reason(field: str, reason: str) -> Iterator[FieldProblem]:
-    if not (reason.isascii() and reason.isalnum() and reason[0].isupper() and len(reason) <= LONGEST_REASON):
-        yield FieldProblem(field, f"{shown(reason)} is no reason in CamelCase of at most {LONGEST_REASON} letters")
+    The server knows when the problem was written last, as it is when only its message changes. Since when the agent has
+    it, the agent says by the node's clock, which may be wrong: how long that is after the last inventory is not.
+    """
+    written = _time_of(metadata, PROBLEM_MANAGER)
+    if written is None or spec.problem is None or spec.inventory is None:
+        return written
+    inventory_written = _time_of(metadata, INVENTORY_MANAGER)
+    renewed, since = _parsed(spec.inventory.renew_time), _parsed(spec.problem.since)
+    if inventory_written is None or renewed is None or since is None:
+        return written
+    return min(inventory_written + max(since - renewed, datetime.timedelta()), written)
 
 
 # --- what is held once ---------------------------------------------------------------------------------------------

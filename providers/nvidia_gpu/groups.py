@@ -18,10 +18,11 @@ class Fallen(NamedTuple):
 
 
 def largest_group(fallen: Iterable[Fallen]) -> list[Fallen]:
-    """The most nodes that fell at once, in the order in which they fell; of groups of one size, the first.
+    """The most nodes that fell at once, the first of them first; of groups of one size, the first.
 
-    At once is within the patience after the first of them; of two nodes, that of the slower agent. For agents that end
-    in one moment are missed at different times: it depends on when each of them wrote last.
+    At once is within the patience after the first of them: agents that end in one moment are missed at different times,
+    depending on when each of them wrote last. Of two patiences it is the smaller one, for how long an agent may be
+    silent is its own word: one that says days must not make one accident of all that happened in these days.
     """
     in_order = sorted(fallen)
     times: dict[datetime.timedelta, list[datetime.datetime]] = {}
@@ -29,7 +30,7 @@ def largest_group(fallen: Iterable[Fallen]) -> list[Fallen]:
         times.setdefault(each.patience, []).append(each.since)
 
     def last_with(first: Fallen, patience: datetime.timedelta) -> datetime.datetime:
-        return first.since + max(first.patience, patience)
+        return first.since + min(first.patience, patience)
 
     def size(first: Fallen) -> int:
         return sum(
@@ -40,4 +41,5 @@ def largest_group(fallen: Iterable[Fallen]) -> list[Fallen]:
     if not in_order:
         return []
     first = max(in_order, key=size)
-    return [each for each in in_order if first.since <= each.since <= last_with(first, each.patience)]
+    others = (each for each in in_order if each is not first)
+    return [first, *(each for each in others if first.since <= each.since <= last_with(first, each.patience))]

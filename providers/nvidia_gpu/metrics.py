@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from providers.nodes.metrics import PAIR, CountMetrics
 from providers.nvidia_gpu.counting import FlavorCount
 from providers.nvidia_gpu.decoding import INVALID_REPORT
-from providers.nvidia_gpu.silence import Seen
+from providers.nvidia_gpu.hearing import Seen
 
 _PREFIX: Final = "kueue_dqo_nvidia_gpu"
 _GOOD, _PROBLEM, _INVALID, _DELETED = "good", "problem", "invalid", "deleted"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.gpu import GPU, MIG_PREFIX, DeviceCount, GPUInventory, UnhealthyReason
 from kueue_dqo.api.parameters import MigStrategy, NvidiaGpuParametersSpec
-from kueue_dqo.api.wording import counted
+from kueue_dqo.api.wording import counted, some
 from providers.nvidia_gpu.sharing import seems_shared, sharing_of
 
 _STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
@@ -95,7 +95,7 @@ def _unequal(inventory: GPUInventory) -> Iterator[str]:
     if uncut and (profiles or inventory.mig_gpus):
         wrong.append(f"{counted(uncut, 'GPU')} without MIG beside others with it")
     if len(profiles) > 1:
-        wrong.append(f"MIG devices of the profiles {', '.join(profiles)}")
+        wrong.append(f"MIG devices of the profiles {some(profiles)}")
     if wrong:
         yield (
             f"has {' and '.join(wrong)}: under the MIG strategy single the device plugin wants one kind of device, and "

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kueue_dqo.api.gpu import AgentProblem, NodeGPUReport
+from kueue_dqo.api.gpu import AgentProblem, GPUInventory, NodeGPUReport
 from providers.nvidia_gpu.decoding import INVALID_REPORT, Report
-from providers.nvidia_gpu.silence import Seen
+from providers.nvidia_gpu.hearing import Seen, patience_of
 
 
 class _Known(NamedTuple):
@@ -42,28 +42,55 @@ class Reports:
         """
         name = report.node
         before, known = self._seen.get(name), self._known.get(name)
+        if before is not None and before.owner and before.owner != report.owner:
+            # What another machine had under that name says nothing of this one. A problem alone has no owner yet.
+            before = known = None
+        if before is not None and report.deleted is not None:
+            # Whatever its agent still writes there goes with it.
+            gone = before.gone_since or (now if is_live else min(report.deleted, now))
+            self._seen[name] = before._replace(gone_since=gone)
+            return before.gone_since is None
+        spec = report.content.spec
+        if (
+            before is not None
+            and spec.inventory is None
+            and spec.problem is None
+            and _standing(before, now) is not None
+        ):
+            # An agent that has no report begins with an empty one: it has not spoken yet.
+            self._seen[name] = before._replace(gone_since=before.gone_since or now)
+            return before.gone_since is None
         is_renewed = known is None or report.renewed != known.renewed
         content, since, began = self._problem(report, now, before, known, is_live=is_live)
         written = now if is_live and is_renewed else min(report.inventory_written or since or now, now)
         if before is not None:
             written = max(written, min(before.written, now))
-        self._seen[name] = Seen(content, written, since)
+        gone_since = None if report.deleted is None else min(report.deleted, now)
+        self._seen[name] = Seen(content, written, since, gone_since, report.owner)
         self._known[name] = _Known(report.renewed, began)
         return before is None or before.gone_since is not None or not _says_the_same(before.report, content)
 
-    def lose(self, name: str, now: datetime.datetime, *, is_node_there: bool) -> None:
-        """A report was deleted. While its node is there, somebody took the word of its agent away."""
+    def lose(self, name: str, now: datetime.datetime, *, node: str | None) -> None:
+        """A report was deleted. While its node is there, somebody took the word of its agent away.
+
+        `node` is the UID of the node of that name; None where there is none.
+        """
         before = self._seen.get(name)
-        if before is not None and is_node_there:
-            self._seen[name] = before._replace(gone_since=now)
+        if before is not None and node is not None and before.is_of(node):
+            self._seen[name] = before._replace(gone_since=before.gone_since or now)
         else:
             self._forget(name)
 
-    def lose_node(self, name: str) -> None:
-        """A node is gone: nothing that is gone of it has to be remembered."""
+    def see_node(self, name: str, node: str | None) -> None:
+        """A node came, changed or went (None): nothing that is gone of another one has to be remembered."""
         before = self._seen.get(name)
-        if before is not None and before.gone_since is not None:
+        if before is not None and before.gone_since is not None and (node is None or not before.is_of(node)):
             self._forget(name)
+
+    def clear(self) -> None:
+        """Nothing is known any more: as at the start of the process."""
+        self._seen.clear()
+        self._known.clear()
 
     def _forget(self, name: str) -> None:
         self._seen.pop(name, None)
@@ -82,9 +109,11 @@ class Reports:
         since, began = (before.problem_since, known.when_problem_began) if before and known else (None, None)
         if content.spec.problem is not None:
             if since is None:
-                since = now if is_live else min(report.problem_written or now, now)
+                since = now if is_live else min(report.problem_began or now, now)
                 began = report.renewed
-            return content, since, began
+            if before is not None and before.gone_since is not None:
+                since = min(since, before.gone_since)  # nothing was heard since then
+            return _with_inventory(content, _standing(before, now)), since, began
         if before is None or since is None or report.renewed != began or _is_invalid(before.report):
             return content, None, None
         return _with_problem(content, before.report.spec.problem), since, began
@@ -93,6 +122,23 @@ class Reports:
 def _is_invalid(report: NodeGPUReport) -> bool:
     """Whether it makes no sense: that is over as soon as it does."""
     return report.spec.problem is not None and report.spec.problem.reason == INVALID_REPORT
+
+
+def _standing(before: Seen | None, now: datetime.datetime) -> GPUInventory | None:
+    """The inventory that was known before, and stands while there is no other one but a problem.
+
+    That of a deleted report stands for as long as an agent takes that is there, and writes it anew.
+    """
+    inventory = before.report.spec.inventory if before is not None else None
+    if before is None or inventory is None or before.gone_since is None:
+        return inventory
+    return inventory if now < before.gone_since + patience_of(inventory) else None
+
+
+def _with_inventory(content: NodeGPUReport, standing: GPUInventory | None) -> NodeGPUReport:
+    if content.spec.inventory is not None or standing is None:
+        return content
+    return msgspec.structs.replace(content, spec=msgspec.structs.replace(content.spec, inventory=standing))
 
 
 def _with_problem(content: NodeGPUReport, problem: AgentProblem | None) -> NodeGPUReport:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.wording import counted, some
+from providers.nvidia_gpu.hearing import AgentState, Fresh
 
 _AGENTS: Final = "-l app.kubernetes.io/component=nvidia-gpu-agent"
 _LOOK: Final = (
@@ -26,6 +27,22 @@ class Unheard(NamedTuple):
     nodes: Sequence[str]
     since: datetime.datetime | None
     """Of the first of them."""
+
+
+def by_reason(states: Mapping[str, AgentState]) -> list[Unheard]:
+    """Those that are not fresh: the reasons and the names both in their order, each since the first of them."""
+    found: dict[str, list[tuple[str, datetime.datetime | None]]] = {}
+    for name, state in sorted(states.items()):
+        if not isinstance(state, Fresh):
+            found.setdefault(state.reason, []).append((name, state.since))
+    return [
+        Unheard(
+            reason,
+            [name for name, _ in nodes],
+            min((since for _, since in nodes if since is not None), default=None),
+        )
+        for reason, nodes in sorted(found.items())
+    ]
 
 
 def nobody_is_heard(unheard: Iterable[Unheard]) -> str:
@@ -57,6 +74,16 @@ def many_are_missing(names: Sequence[str], nodes: int, *, percent: int) -> str:
         f"{len(names)} of {counted(nodes, 'node')} with GPUs have no report yet ({some(names, at_most=_NAMED_AT_MOST)})"
         f": more than spec.agents.maxSilentPercent of the parameters, {percent}, so that the first capacity waits for "
         f"them; {_LOOK}; {_LEAVE_OUT}; with maxSilentPercent: 100 it does not wait"
+    )
+
+
+def many_are_unknown(unheard: Iterable[Unheard], unknown: int, nodes: int, *, percent: int) -> str:
+    """Nothing is known of so many since this process began, and without them less would be published than is."""
+    return (
+        f"nothing is known of {unknown} of {counted(nodes, 'node')} with GPUs, {_told(unheard)}: more than "
+        f"spec.agents.maxSilentPercent of the parameters, {percent}, so that the last capacity, which is more than "
+        f"what the others have, stays until they report; {_LOOK}; {_LEAVE_OUT}; maxSilentPercent: 100 does not wait "
+        "for them"
     )
 
 

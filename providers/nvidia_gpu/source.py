@@ -23,9 +23,10 @@ from kueue_dqo.runtime.resources import NODE_GPU_REPORTS, NVIDIA_GPU_PARAMETERS
 from providers.nodes.pod_watch import PodWatch
 from providers.nodes.pods import PodUse
 from providers.nodes.sight import Sight
-from providers.nvidia_gpu.compute import Memory, observe
+from providers.nvidia_gpu.compute import observe
 from providers.nvidia_gpu.decoding import Report, ReportDecoder
 from providers.nvidia_gpu.looks import Looks
+from providers.nvidia_gpu.memory import Memory
 from providers.nvidia_gpu.metrics import GpuMetrics
 from providers.nvidia_gpu.orphans import Orphans
 from providers.nvidia_gpu.reports import Reports
@@ -64,6 +65,10 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
     async def observe(self, request: Request[NvidiaGpuParametersSpec]) -> Observation:
         """Waits for the first lists, but not for ever."""
         self._note(request)
+        if self._cache.is_absent:
+            # With the definition of the reports, all of them go, and nobody has deleted one on purpose.
+            self._reports.clear()
+            self._memories.clear()
         await self._sight.wait()
         pods = await self._pods.nodes() if _needs_pods(request.parameters) else {}
         request = dataclasses.replace(request, now=self._environment.clock.now())  # the lists may have taken a while
@@ -109,7 +114,7 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
         del old
         now = self._environment.clock.now()
         if new is None:
-            self._reports.lose(name, now, is_node_there=self._sight.node(name) is not None)
+            self._reports.lose(name, now, node=_uid(self._sight.node(name)))
             is_news = True
         else:
             # A list may bring what was written long ago; what the watch brings is news.
@@ -120,8 +125,7 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
             self._looks.want()
 
     def _node_changed(self, name: str, new: Node | None) -> None:
-        if new is None:
-            self._reports.lose_node(name)
+        self._reports.see_node(name, _uid(new))
 
     def _pod_changed(self, use: PodUse) -> None:
         """Only what Kueue's pods hold of cordoned nodes counts."""
@@ -141,6 +145,10 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
             now = self._environment.clock.monotonic()
             due = self._orphans.due(self._cache.objects, self._sight.nodes, now)
             await delete_reports(self._environment.client, due)
+
+
+def _uid(node: Node | None) -> str | None:
+    return None if node is None else node.metadata.uid
 
 
 def _needs_pods(parameters: NvidiaGpuParametersSpec) -> bool:

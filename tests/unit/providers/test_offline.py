@@ -25,7 +25,16 @@ from kueue_dqo.api.core import (
     Requirements,
 )
 from kueue_dqo.api.durations import Duration
-from kueue_dqo.api.gpu import GPU, AgentProblem, DeviceCount, GPUInventory, NodeGPUReport, NodeGPUReportSpec, ReportMeta
+from kueue_dqo.api.gpu import (
+    GPU,
+    AgentProblem,
+    DeviceCount,
+    GPUInventory,
+    NodeGPUReport,
+    NodeGPUReportSpec,
+    OwnerReference,
+    ReportMeta,
+)
 from kueue_dqo.api.kueue import ResourceFlavor, ResourceFlavorSpec
 from kueue_dqo.api.meta import Condition, ObjectKey, ObjectMeta
 from kueue_dqo.api.parameters import (
@@ -360,6 +369,24 @@ def test_a_problem_of_an_agent_that_never_read_anything_excludes_its_node_by_tha
     amount, (_, _, message) = gpus_of(report("n1"), report("n2", None, problem=True), nodes=nodes)
     assert amount == "8"
     assert "LibraryNotFound=1 (n2)" in message
+
+
+def test_a_report_without_any_gpu_tells_nothing() -> None:
+    """As the daemon takes it."""
+    amount, (_, _, message) = gpus_of(report("n1"), report("n2", 0), nodes=[gpu_node("n1"), gpu_node("n2")])
+    assert amount == "8"
+    assert "NoDevices=1 (n2)" in message
+
+
+def test_a_report_of_another_machine_of_that_name_is_none() -> None:
+    """A dump has the UIDs of both."""
+    old = msgspec.structs.replace(
+        report("n2"), metadata=ReportMeta("n2", owner_references=(OwnerReference("Node", "a"),))
+    )
+    anew = msgspec.structs.replace(gpu_node("n2"), metadata=NodeMeta("n2", uid="b"))
+    amount, (_, _, message) = gpus_of(report("n1"), old, nodes=[gpu_node("n1"), anew])
+    assert amount == "8"
+    assert "NoReport=1 (n2)" in message
 
 
 def test_without_any_report_nothing_is_published() -> None:

@@ -9,7 +9,9 @@ from typing import Final
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.gpu import GPU, AgentProblem, DeviceCount, GPUInventory, NodeGPUReport, NodeGPUReportSpec, ReportMeta
 from kueue_dqo.api.parameters import Agents
-from providers.nvidia_gpu.silence import Excluded, Fresh, Held, Listening, Published, Seen, listen
+from providers.nvidia_gpu.hearing import Excluded, Fresh, Held, Seen
+from providers.nvidia_gpu.silence import NOBODY_ASIDE, Aside, Listening, Published, listen
+from providers.nvidia_gpu.suspicion import NOBODY, Suspicion
 
 NOW: Final = datetime.datetime(2026, 9, 20, 10, 0, tzinfo=datetime.UTC)
 HEARTBEAT: Final = 300
@@ -67,9 +69,12 @@ def listening(
     grace: int = GRACE,
     percent: int = 20,
     published: Published = Published.SOME,
+    aside: Aside = NOBODY_ASIDE,
+    suspicion: Suspicion = NOBODY,
 ) -> Listening:
     """What is made of it so many seconds after NOW, if nothing more is heard."""
-    return listen(expected, Agents(Duration(grace), percent), at(after), published=published)
+    agents = Agents(Duration(grace), percent)
+    return listen(expected, agents, at(after), published=published, aside=aside, suspicion=suspicion)
 
 
 def held(reason: str, since: float, *, grace: int = GRACE) -> Held:

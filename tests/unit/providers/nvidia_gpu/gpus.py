@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
+import msgspec
+
 from kueue_dqo.api import dqo
 from kueue_dqo.api.core import Node
 from kueue_dqo.api.durations import Duration
@@ -24,10 +26,11 @@ from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import Observation, Peer, Request
 from providers.nodes.claims import Claim
 from providers.nodes.pods import NodePods
-from providers.nvidia_gpu.compute import Inventory, Memory, observe
+from providers.nvidia_gpu.compute import Inventory, observe
 from providers.nvidia_gpu.decoding import Report, ReportDecoder
+from providers.nvidia_gpu.hearing import Seen
+from providers.nvidia_gpu.memory import Memory
 from providers.nvidia_gpu.reports import Reports
-from providers.nvidia_gpu.silence import Seen
 from tests.unit.providers.node_inventory import inventory as plain
 from tests.unit.providers.node_inventory.inventory import NOTHING, NOW, POOL, amounts, flavor
 
@@ -37,11 +40,18 @@ Manifest = dict[str, Any]
 SMALL: Final = f"{MIG_PREFIX}1g.10gb"
 SINCE: Final = "2026-09-20T09:30:00Z"
 EIGHT: Final = {GPU: 8}
+NOTHING_MORE: Final[Mapping[str, int]] = {}
 HEARTBEAT: Final = 300
 SILENT_AFTER: Final = 3 * HEARTBEAT
 GRACE: Final = 600
 PUBLISHED = dqo.CapacityProviderStatus(dqo.Capacity((dqo.FlavorCapacity("h100", {GPU: Quantity.of(8)}),)))
 NOBODY: Final[Mapping[str, str]] = {}
+
+
+def published(gpus: int, flavor: str = "h100", *, more: Mapping[str, int] = NOTHING_MORE) -> dqo.CapacityProviderStatus:
+    """A status with so many GPUs, and more resources, of a flavor."""
+    amounts_of = {GPU: Quantity.of(gpus), **{name: Quantity.of(amount) for name, amount in more.items()}}
+    return dqo.CapacityProviderStatus(dqo.Capacity((dqo.FlavorCapacity(flavor, amounts_of),)))
 
 
 def ago(seconds: float) -> datetime.datetime:
@@ -60,11 +70,13 @@ def manifest(
     mig_gpus: int = 0,
     problem: str = "",
     renewed: datetime.datetime = NOW,
+    owner: str = "",
+    deleted: datetime.datetime | None = None,
     **inventory: Any,
 ) -> Manifest:
     """A report as the API server gives it: healthy devices by resource, `broken` GPUs by UUID with their reasons.
 
-    `problem` is its reason; `inventory` is more of the inventory.
+    `problem` is its reason; `owner` the UID of its node; `deleted` when it was; `inventory` is more of the inventory.
     """
     lost = {GPU: len(broken)} if broken else {}
     spec: Manifest = {
@@ -88,12 +100,20 @@ def manifest(
     if problem:
         spec["problem"] = {"reason": problem, "message": f"NVML says {problem}", "since": SINCE}
         managed.append(_managed(PROBLEM_MANAGER, renewed, "f:problem"))
-    return {
-        "apiVersion": "kueue-dqo.dev/v1alpha1",
-        "kind": "NodeGPUReport",
-        "metadata": {"name": name, "uid": f"uid-of-{name}", "resourceVersion": "1", "managedFields": managed},
-        "spec": spec,
+    metadata: Manifest = {
+        "name": name,
+        "uid": f"uid-of-{name}",
+        "resourceVersion": "1",
+        "managedFields": managed,
     }
+    if deleted is not None:
+        metadata |= {"deletionTimestamp": time_text(deleted), "finalizers": ["somebody.example/keeps-it"]}
+    if owner:
+        metadata["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "other", "uid": "other"},
+            {"apiVersion": "v1", "kind": "Node", "name": name, "uid": owner},
+        ]
+    return {"apiVersion": "kueue-dqo.dev/v1alpha1", "kind": "NodeGPUReport", "metadata": metadata, "spec": spec}
 
 
 def _managed(manager: str, time: datetime.datetime, field: str) -> Manifest:
@@ -120,7 +140,9 @@ def seen_reports(contents: Iterable[Manifest], now: datetime.datetime = NOW) -> 
 def node(name: str = "n1", has: Mapping[str, object] = EIGHT, **more: Any) -> Node:
     """A node of the flavor; `has` is its allocatable besides cpu and memory."""
     labels = {**POOL, **more.pop("labels", {})}
-    return plain.node(name, labels, has={"cpu": 64, "memory": "2Ti", **has}, **more)
+    uid = more.pop("uid", "")
+    found = plain.node(name, labels, has={"cpu": 64, "memory": "2Ti", **has}, **more)
+    return msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid=uid))
 
 
 # --- what is made of them ------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from kueue_dqo.api import dqo
-from kueue_dqo.provider import SourceUnavailable
+from kueue_dqo.api.core import NodeCondition
+from kueue_dqo.provider import Observation, SourceUnavailable
+from providers.nvidia_gpu.reports import Reports
 from tests.unit.providers.nvidia_gpu.gpus import (
     GPU,
     GRACE,
@@ -17,9 +19,11 @@ from tests.unit.providers.nvidia_gpu.gpus import (
     Manifest,
     ago,
     amounts,
+    decoded,
     manifest,
     node,
     observed,
+    published,
     spec,
 )
 
@@ -102,22 +106,50 @@ def test_a_report_with_nothing_in_it_is_none() -> None:
     assert observed(NODES, reports(n3=empty)).summary == f"h100: 5 nodes, 40 {GPU}; excluded: NoReport=1 (n3)"
 
 
+def test_a_report_that_is_being_deleted_is_held_and_then_given_up_though_its_agent_still_writes_to_it() -> None:
+    def after(seconds: float) -> str:
+        return observed(NODES, reports(n3=manifest("n3", renewed=ago(5), deleted=ago(seconds)))).summary
+
+    assert after(60) == f"h100: 6 nodes, 48 {GPU}; holding n3 until 2026-09-20T10:09:00Z: AgentSilent"
+    assert after(GRACE) == f"h100: 5 nodes, 40 {GPU}; excluded: AgentSilent=1 (n3)"
+    assert after(GRACE + SILENT_AFTER) == f"h100: 5 nodes, 40 {GPU}; excluded: NoReport=1 (n3)"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["Deleting", "NotReady", "Cordoned", "UntoleratedTaint", "AgentSilent", "NoReport", "InvalidReport"],
+)
+@pytest.mark.parametrize("has_inventory", [True, False])
+def test_a_problem_cannot_pass_for_what_others_find(reason: str, *, has_inventory: bool) -> None:
+    """A node that is said to be cordoned is not named, and nobody would look at its agent."""
+    content = manifest("n3", problem=reason, renewed=ago(GRACE + 1))
+    if not has_inventory:
+        del content["spec"]["inventory"]
+    observation = observed(NODES, reports(n3=content))
+    assert observation.summary == f"h100: 5 nodes, 40 {GPU}; excluded: AgentProblem=1 (n3)"
+    (notice,) = observation.notices
+    assert notice.is_warning
+    assert notice.message.startswith(
+        f"1 node does not count, AgentProblem: n3; {reason}: NVML says {reason}; look at the agent of node n3"
+    )
+
+
 # --- nonsense ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("inventory", "problem"),
     [
-        pytest.param({"gpus": -1}, "spec.inventory.gpus: -1 is not within 0 and 4096", id="negative"),
+        pytest.param({"gpus": -1}, "spec.inventory.gpus: -1 is out of range: 0 to 4096 are allowed", id="negative"),
         pytest.param({"gpus": "8"}, "spec.inventory.gpus: ", id="of another type"),
         pytest.param(
             {"devices": [{"name": GPU, "healthy": 10**12}]},
-            f"spec.inventory.devices[0].healthy: {10**12} is not within 0 and 4096",
+            f"spec.inventory.devices[0].healthy: {10**12} is out of range: 0 to 4096 are allowed",
             id="huge",
         ),
         pytest.param(
             {"devices": [{"name": "nvidia.com/tpu", "healthy": 8}]},
-            f"spec.inventory.devices[0].name: 'nvidia.com/tpu' is neither {GPU} nor nvidia.com/mig-<profile>",
+            f"spec.inventory.devices[0].name: 'nvidia.com/tpu' is no {GPU}, nor nvidia.com/mig-<profile>",
             id="no resource of ours",
         ),
         pytest.param(
@@ -166,3 +198,61 @@ def test_a_node_is_looked_at_again_when_its_agent_may_have_fallen_silent() -> No
     observation = observed(NODES, reports(n2=silent("n2", 200)))
     assert observation.look_again == SILENT_AFTER - 200
     assert datetime.timedelta(seconds=observation.look_again) < NOW - ago(SILENT_AFTER)
+
+
+# --- nodes that do not count ---------------------------------------------------------------------------------------
+
+
+def test_nodes_that_are_gone_for_certain_are_taken_off_though_the_last_one_is_silent() -> None:
+    down = (NodeCondition("Ready", "Unknown"),)
+    nodes = [node("n1"), node("n2", conditions=down), node("n3", conditions=down)]
+    seen = [silent("n1", SILENT_AFTER + 60), silent("n2", 3000), silent("n3", 3000)]
+    held = observed(nodes, seen, status=published(24))
+    assert held.summary == (
+        f"h100: 1 node, 8 {GPU}; holding n1 until 2026-09-20T10:09:00Z: AgentSilent; excluded: NotReady=2"
+    )
+    later = observed(nodes, seen, status=published(8), now=NOW + datetime.timedelta(seconds=GRACE))
+    assert later.summary == "h100: 0 nodes; excluded: NotReady=2, AgentSilent=1 (n1)"
+
+
+def test_the_agent_of_a_cordoned_node_shows_that_the_observer_works() -> None:
+    nodes = [node("n1"), node("n2", unschedulable=True)]
+    observation = observed(nodes, [silent("n1", 3000), manifest("n2")], status=published(16))
+    assert observation.summary == "h100: 0 nodes; excluded: Cordoned=1, AgentSilent=1 (n1)"
+    with pytest.raises(SourceUnavailable, match="no agent of any node"):
+        observed(nodes, [silent("n1", 3000), silent("n2", 9000)], status=published(16))
+
+
+# --- no devices ----------------------------------------------------------------------------------------------------
+
+
+def test_a_report_without_any_gpu_on_a_node_that_has_some_to_allocate_is_no_zero() -> None:
+    observation = observed(NODES, reports(n3=manifest("n3", {})))
+    assert observation.summary == f"h100: 5 nodes, 40 {GPU}; excluded: NoDevices=1 (n3)"
+    assert "the report has no GPU at all" in observation.notices[0].message
+
+
+def test_a_report_without_any_gpu_on_a_node_without_any_is_no_news() -> None:
+    """An agent may run everywhere."""
+    plain = node("plain", {})
+    assert observed([*NODES, plain], [*reports(), manifest("plain", {})]).summary == f"h100: 6 nodes, 48 {GPU}"
+    assert observed([plain], [manifest("plain", {})]).summary == "h100: 0 nodes"
+
+
+@pytest.mark.parametrize(
+    ("useless", "reason"), [({"gpus": -1}, "InvalidReport"), ({"healthy": {}}, "NoDevices")], ids=["invalid", "none"]
+)
+def test_reports_that_tell_nothing_any_more_are_as_agents_with_a_problem(useless: dict[str, Any], reason: str) -> None:
+    def after(count: int, seconds: float) -> Observation:
+        known = Reports()
+        for name in NAMES:
+            known.take(decoded(manifest(name, renewed=ago(30))), ago(20), is_live=False)
+        for name in NAMES[:count]:
+            known.take(decoded(manifest(name, **useless)), NOW, is_live=True)
+        return observed(NODES, known.seen, now=NOW + datetime.timedelta(seconds=seconds))
+
+    held = after(1, 1)
+    assert held.summary == f"h100: 6 nodes, 48 {GPU}; holding n1 until 2026-09-20T10:10:00Z: {reason}"
+    assert after(1, GRACE).summary == f"h100: 5 nodes, 40 {GPU}; excluded: {reason}=1 (n1)"
+    with pytest.raises(SourceUnavailable, match=rf"^5 of the 6 agents that were heard fell out .*, {reason} since"):
+        after(5, GRACE - 1)

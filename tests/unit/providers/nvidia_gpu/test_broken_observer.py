@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from providers.nvidia_gpu.silence import Published, Seen
+from providers.nvidia_gpu.hearing import Seen
+from providers.nvidia_gpu.silence import Aside, Published
 from tests.unit.providers.nvidia_gpu.agents import (
     FRESH,
     GRACE,
@@ -53,6 +54,40 @@ def is_broken(expected: dict[str, Seen | None], *, percent: int = 20, published:
 @pytest.mark.parametrize("percent", [0, 20, 100])
 def test_where_no_agent_is_heard_the_observer_is_broken(expected: dict[str, Seen | None], percent: int) -> None:
     assert is_broken(expected, percent=percent)
+
+
+@pytest.mark.parametrize(
+    ("expected", "ready", "others", "broken"),
+    [
+        pytest.param({"n1": silent(1)}, {}, 0, True, id="the only node"),
+        pytest.param({"n1": silent(1)}, {}, 2, False, id="the only Ready one of three: a node with a fault"),
+        pytest.param({"n1": troubled(DAY)}, {}, 2, False, id="beyond the grace too"),
+        pytest.param({"n1": None}, {}, 2, True, id="the only Ready one, of which nothing is known"),
+        pytest.param({"n1": silent(1), "n2": silent(DAY)}, {}, 2, True, id="both Ready ones"),
+        pytest.param({"n1": silent(1)}, {"n2": silent(DAY)}, 2, True, id="both Ready ones, of which one is cordoned"),
+        pytest.param({"n1": silent(1)}, {"n2": None}, 0, True, id="a cordoned one was never heard"),
+        pytest.param({"n1": silent(1)}, {"n2": heard()}, 0, False, id="the agent of a cordoned one is heard"),
+        pytest.param(
+            {"n1": silent(1), "n2": silent(DAY), "n3": None}, {"n4": heard()}, 0, False, id="it is heard, and no other"
+        ),
+        pytest.param({"n1": silent(1), "n2": silent(2)}, {"n4": heard()}, 0, True, id="two at once are a group yet"),
+        pytest.param({}, {"n1": silent(1), "n2": silent(DAY)}, 0, False, id="nobody has to be heard"),
+    ],
+)
+def test_nodes_that_do_not_count_show_whether_the_observer_works(
+    expected: dict[str, Seen | None], ready: dict[str, Seen | None], others: int, broken: bool
+) -> None:
+    assert (listening(expected, aside=Aside(ready, others)).broken is not None) is broken
+
+
+def test_it_is_looked_at_again_when_the_last_witness_falls_silent() -> None:
+    """Witnesses matter only while nobody else is heard."""
+    aside = Aside({"c1": heard(100), "c2": heard(50), "c3": silent(9)}, 0)
+    found = listening({"n1": silent(DAY)}, aside=aside)
+    assert (found.broken, found.look_again) == (None, PATIENCE - 50)
+    assert found.unheard == {"n1", "c3"}
+    assert listening({"n1": silent(DAY)}, aside=aside, after=PATIENCE - 50).broken is not None
+    assert listening({"n1": heard(10)}, aside=aside).look_again == PATIENCE - 10
 
 
 @pytest.mark.parametrize(
@@ -114,11 +149,24 @@ def test_too_many_that_fall_silent_at_once_are_a_broken_observer(
 
 
 @pytest.mark.parametrize("slow_is_first", [True, False])
-def test_agents_of_different_heartbeats_that_end_at_once_are_one_group(slow_is_first: bool) -> None:
-    """The quick one is missed long before the slow one; and two quick ones that far apart are two accidents."""
+def test_of_two_heartbeats_the_shorter_one_says_what_is_at_once(slow_is_first: bool) -> None:
+    """How long its heartbeat is, is an agent's own word."""
     first, last = (3600, 60) if slow_is_first else (60, 3600)
-    assert is_broken(nodes(3, a=silent(10000, heartbeat=first), b=silent(100, heartbeat=last)))
-    assert not is_broken(nodes(3, a=silent(10000, heartbeat=60), b=silent(100, heartbeat=60)))
+    assert is_broken(nodes(3, a=silent(280, heartbeat=first), b=silent(100, heartbeat=last)))
+    assert not is_broken(nodes(3, a=silent(281, heartbeat=first), b=silent(100, heartbeat=last)))
+    assert is_broken(nodes(3, a=silent(10000, heartbeat=3600), b=silent(100, heartbeat=3600)))
+
+
+@pytest.mark.parametrize("since", [3 * DAY, DAY, 5])
+def test_an_agent_that_says_it_speaks_once_a_day_does_not_make_one_accident_of_several(since: float) -> None:
+    several = nodes(7, x1=silent(2 * DAY), x2=silent(DAY + 1000))
+    assert not is_broken(several | {"liar": silent(since, heartbeat=DAY)}, percent=10)
+
+
+def test_what_is_told_of_agents_of_different_heartbeats() -> None:
+    """The first of them has the longest, and one that fell in the same moment the shortest."""
+    group = nodes(3, a=silent(1000, heartbeat=3600), b=silent(1000, heartbeat=60), c=silent(100, heartbeat=600))
+    assert "3 of the 6 agents that were heard fell out within 30m of each other" in (listening(group).broken or "")
 
 
 def test_the_largest_of_several_groups_decides() -> None:
@@ -182,6 +230,18 @@ def test_reports_that_are_deleted_under_living_agents_are_given_time_to_come_bac
         pytest.param(nodes(1, **{f"x{number}": None for number in range(99)}), 100, False, id="nobody waits for them"),
         pytest.param(nodes(7, a=None, b=None, c=heard(has_inventory=False)), 20, True, id="an empty report is none"),
         pytest.param(nodes(7, a=None, b=None, c=troubled(GRACE)), 20, False, id="a problem is a report"),
+        pytest.param(
+            nodes(7, a=None, b=None, c=heard(problem="InvalidReport", problem_ago=9, has_inventory=False)),
+            20,
+            True,
+            id="a report that nobody understands is none",
+        ),
+        pytest.param(
+            nodes(7, a=None, b=None, c=heard(problem="InvalidReport", problem_ago=9)),
+            20,
+            False,
+            id="one that was understood once is",
+        ),
         pytest.param(
             nodes(7, a=None, b=None, c=heard(problem=LIBRARY, problem_ago=9, has_inventory=False)),
             20,

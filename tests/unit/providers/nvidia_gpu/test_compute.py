@@ -11,6 +11,7 @@ from kueue_dqo.api.parameters import Cordoned, MigStrategy, ResourceSelection, S
 from kueue_dqo.provider import InvalidCapacity, Misconfigured
 from providers.nodes.claims import Claim
 from providers.nodes.pods import NodePods
+from providers.nvidia_gpu.memory import Memory
 from tests.unit.providers.nvidia_gpu.gpus import (
     GPU,
     SINCE,
@@ -214,13 +215,76 @@ def test_pods_of_kueue_on_a_cordoned_node_count_until_they_end() -> None:
     assert amounts(without) == {"h100": {GPU: "8"}}
 
 
+@pytest.mark.parametrize(
+    "unusable",
+    [
+        pytest.param(node("n3", conditions=(NodeCondition("Ready", "False"),)), id="not ready"),
+        pytest.param(node("n3", taints=(Taint("k", "NoExecute"),)), id="a taint"),
+        pytest.param(node("n3", deleting=True, unschedulable=True), id="deleting"),
+    ],
+)
+def test_pods_of_kueue_on_a_node_that_is_out_for_more_than_a_cordon_do_not_count(unusable: Node) -> None:
+    parameters = spec(cordoned=Cordoned.COUNT_ALLOCATED)
+    pods = {"n3": NodePods({GPU: 3 * 10**9}, {})}
+    observation = observed(nodes(n3=unusable), three(), parameters=parameters, pods=pods)
+    assert amounts(observation) == {"h100": {GPU: "16"}}
+
+
+# --- nodes of the same name ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("owner", "node_uid", "gpus"),
+    [
+        pytest.param("uid-1", "uid-1", 24, id="its own report"),
+        pytest.param("uid-1", "uid-2", 16, id="the report of a machine that had the name before"),
+        pytest.param("", "uid-2", 24, id="a report without owner"),
+        pytest.param("uid-1", "", 24, id="a node in a manifest, which has no UID"),
+    ],
+)
+def test_a_node_counts_by_a_report_of_its_own(owner: str, node_uid: str, gpus: int) -> None:
+    observation = observed(nodes(n3=node("n3", uid=node_uid)), three(n3=manifest("n3", owner=owner)))
+    assert amounts(observation) == {"h100": {GPU: str(gpus)}}
+    assert observation.summary.endswith("excluded: NoReport=1 (n3)") is (gpus == 16)
+
+
+def test_nodes_that_were_set_up_anew_are_no_broken_observer() -> None:
+    """However many: their old machines are gone for certain."""
+    memory = Memory()
+    reports = [manifest(name, owner=f"old-{name}") for name in NAMES]
+    assert amounts(observed([node(name, uid=f"old-{name}") for name in NAMES], reports, memory=memory)) == {
+        "h100": {GPU: "24"}
+    }
+    renewed = [node("n1", uid="old-n1"), node("n2", uid="new"), node("n3", uid="new")]
+    assert amounts(observed(renewed, reports, memory=memory)) == {"h100": {GPU: "8"}}
+
+
 # --- zeros and selections ------------------------------------------------------------------------------------------
 
 
 def test_where_no_node_counts_what_queues_declare_is_zero_but_never_cpu() -> None:
     declared = {"h100": {"cpu", "memory", GPU, SMALL}, "other": {f"{GPU}.shared"}}
     assert amounts(observed([], [], declared=declared)) == {"h100": {GPU: "0", SMALL: "0"}}
-    assert amounts(observed([node()], [manifest()], declared=declared)) == {"h100": {GPU: "8"}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "zeros"),
+    [
+        pytest.param(spec(), [SMALL, f"{GPU}.shared"], id="all of the device plugin's"),
+        pytest.param(spec(resources=ResourceSelection((GPU,))), [], id="not included"),
+        pytest.param(spec(resources=ResourceSelection((), (SMALL,))), [f"{GPU}.shared"], id="excluded"),
+        pytest.param(
+            spec(sharing=(SharedResource(SMALL, 2, "nvidia.com/slice"),)),
+            [SMALL, f"{GPU}.shared", "nvidia.com/slice"],
+            id="renamed",
+        ),
+    ],
+)
+def test_where_nodes_count_devices_that_queues_want_and_no_node_has_are_zero(parameters: Any, zeros: list[str]) -> None:
+    """A composite would take another member's number. What is not the device plugin's is not asked for."""
+    declared = {"h100": {"cpu", GPU, SMALL, f"{GPU}.shared", "nvidia.com/slice", "nvidia.com/hostdev"}}
+    observation = observed([node()], [manifest()], declared=declared, parameters=parameters)
+    assert amounts(observation) == {"h100": {GPU: "8", **dict.fromkeys(zeros, "0")}}
 
 
 def test_what_the_parameters_include_is_zero_where_there_is_none() -> None:
@@ -242,6 +306,56 @@ def test_flavors_are_counted_apart() -> None:
     observation = observed([*nodes(), *others], [*three(), manifest("a1", {GPU: 4})], flavors)
     assert amounts(observation) == {"h100": {GPU: "24"}, "a100": {GPU: "4"}}
     assert observation.summary == f"h100: 3 nodes, 24 {GPU}; a100: 1 node, 4 {GPU}"
+
+
+# --- names that agents make up -------------------------------------------------------------------------------------
+
+
+def invented(name: str, healthy: int = 1, **more: Any) -> Manifest:
+    """A report with as many kinds of devices as it may have, most of which no node has."""
+    made_up = {f"nvidia.com/mig-{name}.{number}gb": healthy for number in range(31)}
+    return manifest(name, {GPU: 8, **made_up}, **more)
+
+
+MIXED: dict[str, Any] = {"labels": {"nvidia.com/mig.strategy": "mixed"}}
+
+
+@pytest.mark.parametrize("healthy", [0, 1])
+def test_names_that_no_node_has_take_no_place_in_the_capacity(healthy: int) -> None:
+    """Three such reports would have more resources than a flavor may, and nothing of it could be published."""
+    mixed = [node(name, **MIXED) for name in NAMES]
+    observation = observed(mixed, [invented(name, healthy) for name in NAMES])
+    assert amounts(observation) == {"h100": {GPU: "24"}}
+    assert observation.summary.startswith(f"h100: 3 nodes, 24 {GPU}")
+
+
+@pytest.mark.parametrize(
+    ("has", "declared", "found"),
+    [
+        pytest.param({GPU: 8}, set(), {GPU: "8"}, id="nobody knows it"),
+        pytest.param({GPU: 8, SMALL: 0}, set(), {GPU: "8", SMALL: "0"}, id="the kubelet knows it"),
+        pytest.param({GPU: 8}, {SMALL}, {GPU: "8", SMALL: "0"}, id="a queue wants it"),
+        pytest.param({GPU: 8, SMALL: 5}, set(), {GPU: "8", SMALL: "5"}, id="it can be allocated"),
+    ],
+)
+def test_mig_devices_of_which_there_is_none_are_zero_where_somebody_else_knows_of_them(
+    has: dict[str, object], declared: set[str], found: dict[str, str]
+) -> None:
+    report = manifest("n1", {GPU: 8, SMALL: 7}, mig_gpus=1)
+    observation = observed([node(has=has, **MIXED)], [report], declared={"h100": declared})
+    assert amounts(observation) == {"h100": found}
+
+
+def test_mig_devices_that_are_healthy_count_where_nothing_is_capped() -> None:
+    report = manifest("n1", {GPU: 7, SMALL: 7}, mig_gpus=1)
+    observation = observed([node(**MIXED)], [report], parameters=spec(cap_by_allocatable=False))
+    assert amounts(observation) == {"h100": {GPU: "7", SMALL: "7"}}
+
+
+def test_gpus_that_are_all_unhealthy_are_an_explicit_zero_though_the_node_offers_none_any_more() -> None:
+    dead = manifest("n1", {}, broken={f"GPU-{number}": "Xid79" for number in range(8)})
+    labels = {"nvidia.com/gpu.present": "true"}
+    assert amounts(observed([node(has={}, labels=labels)], [dead])) == {"h100": {GPU: "0"}}
 
 
 # --- mistakes ------------------------------------------------------------------------------------------------------

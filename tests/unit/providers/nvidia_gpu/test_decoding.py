@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kueue_dqo.api.gpu import INVENTORY_MANAGER
+from kueue_dqo.api.meta import time_text
 from tests.unit.providers.nvidia_gpu.gpus import GPU, NOW, SMALL, ago, decoded, manifest
 
 LOST = {"GPU-5a": "Lost"}
@@ -41,7 +42,7 @@ def test_a_problem_that_comes_leaves_the_inventory_the_object_that_it_is() -> No
     second = decoded(manifest(problem="LibraryNotFound"), first)
     assert second.content is not first.content
     assert second.content.spec.inventory is first.content.spec.inventory
-    assert second.problem_written == NOW
+    assert second.problem_began == NOW
 
 
 def test_nodes_that_are_alike_hold_their_devices_once() -> None:
@@ -88,16 +89,21 @@ def problem_of(content: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("inventory", "message"),
     [
-        pytest.param({"heartbeatSeconds": 0}, "heartbeatSeconds: 0 is not within 1 and 86400", id="heartbeat"),
-        pytest.param({"migGpus": 9}, "migGpus: 9 is not within 0 and 8", id="more with MIG than there are"),
-        pytest.param({"unhealthyNotListed": -2}, "unhealthyNotListed: -2 is not", id="negative rest"),
+        pytest.param({"heartbeatSeconds": 0}, "heartbeatSeconds: 0 is out of range: 1 to 86400", id="heartbeat"),
+        pytest.param({"migGpus": 9}, "migGpus: 9 of 8 GPUs cannot be", id="more with MIG than there are"),
+        pytest.param({"unhealthyNotListed": -2}, "unhealthyNotListed: -2 is out of range", id="negative rest"),
         pytest.param(
             {"devices": [{"name": f"{SMALL}{number}", "healthy": 1} for number in range(33)]},
             "devices: 33 entries; at most 32",
             id="too many kinds",
         ),
         pytest.param(
-            {"devices": [{"name": f"nvidia.com/mig-{'x' * 60}", "healthy": 1}]}, "is neither", id="a name too long"
+            {"devices": [{"name": f"nvidia.com/mig-{'x' * 60}", "healthy": 1}]}, "mig-<profile>", id="a name too long"
+        ),
+        pytest.param(
+            {"devices": [{"name": "nvidia.com/mig-.", "healthy": 1}]},
+            "devices[0].name: 'nvidia.com/mig-.' is no ",
+            id="a name that no resource can have",
         ),
         pytest.param(
             {"unhealthy": [{"reason": "on fire", "since": "2026-09-20T09:30:00Z"}]},
@@ -134,3 +140,33 @@ def test_only_the_manager_of_the_inventory_counts_where_it_is_there_several_time
     later = ago(40).astimezone(datetime.UTC).isoformat()
     content["metadata"]["managedFields"].append({"manager": INVENTORY_MANAGER, "time": later})
     assert decoded(content).inventory_written == ago(40)
+
+
+@pytest.mark.parametrize(
+    ("since", "skew", "began"),
+    [
+        pytest.param(90, 0, 90, id="longer than it has its message"),
+        pytest.param(90, 3600, 90, id="by a clock of the node that is ahead"),
+        pytest.param(90, -3600, 90, id="by one that is behind"),
+        pytest.param(200, 0, 100, id="never before the inventory that was read"),
+        pytest.param(10, 0, 20, id="never after the API server has it"),
+    ],
+)
+def test_since_when_there_is_a_problem_whatever_changes_its_message(since: float, skew: float, began: float) -> None:
+    """The inventory was written 100 seconds ago, the last message of the problem 20 seconds ago."""
+    content = manifest(problem="NVMLError", renewed=ago(100))
+    content["spec"]["inventory"]["renewTime"] = time_text(ago(100 - skew))
+    content["spec"]["problem"]["since"] = time_text(ago(since - skew))
+    content["metadata"]["managedFields"][1]["time"] = time_text(ago(20))
+    assert decoded(content).problem_began == ago(began)
+
+
+def test_since_when_there_is_a_problem_without_an_inventory() -> None:
+    content = manifest(problem="NVMLError", renewed=ago(100))
+    del content["spec"]["inventory"]
+    assert decoded(content).problem_began == ago(100)
+
+
+def test_the_owner_is_the_node_and_nobody_else() -> None:
+    assert decoded(manifest(owner="uid-of-node")).owner == "uid-of-node"
+    assert decoded(manifest()).owner == ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from providers.nvidia_gpu.silence import AgentState, Held, Published, Seen
+from providers.nvidia_gpu.hearing import AgentState, Held, Seen
+from providers.nvidia_gpu.silence import Listening, Published
 from tests.unit.providers.nvidia_gpu.agents import (
     FRESH,
     GRACE,
@@ -150,7 +151,7 @@ def test_states_are_of_every_node_in_the_order_given() -> None:
 
 
 def test_where_no_node_is_expected_nothing_is_wrong() -> None:
-    assert listening({}, published=Published.NOTHING) == ({}, None, None)
+    assert listening({}, published=Published.NOTHING) == Listening({}, None, None, None, frozenset())
 
 
 def test_a_node_without_its_library_is_held_then_left_out_and_never_a_broken_observer() -> None:
@@ -169,7 +170,7 @@ def test_an_agent_that_is_heard_again_is_fresh_at_once() -> None:
 
 def test_a_clock_that_was_ahead_and_is_set_back_leaves_a_report_fresh() -> None:
     found = listening({"n1": heard(-50)})
-    assert found == ({"n1": FRESH}, None, PATIENCE + 50)
+    assert found == Listening({"n1": FRESH}, None, None, PATIENCE + 50, frozenset())
 
 
 def test_a_clock_that_jumps_ahead_is_as_if_that_time_had_passed() -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.parameters import Agents
-from providers.nvidia_gpu.silence import Excluded, Fresh, Held, Listening, Published, Seen, listen
+from providers.nvidia_gpu.hearing import Excluded, Fresh, Held, Seen
+from providers.nvidia_gpu.silence import NOBODY_ASIDE, Aside, Listening, Published, listen
+from providers.nvidia_gpu.suspicion import NOBODY, Suspicion
 from tests.unit.providers.nvidia_gpu.agents import NOW, at, heard
 
 AN_INSTANT = datetime.timedelta(microseconds=1)
@@ -49,6 +51,11 @@ lively = st.builds(heard, st.sampled_from([0, 1, 2]), heartbeat=heartbeats)
 anything = st.one_of(lively, lively, reports, reports, st.none())
 clusters = st.lists(anything, max_size=7).map(lambda seen: {f"n{number}": each for number, each in enumerate(seen)})
 publications = st.sampled_from(Published)
+asides = st.builds(
+    Aside,
+    st.lists(anything, max_size=3).map(lambda seen: {f"c{number}": each for number, each in enumerate(seen)}),
+    st.integers(0, 2),
+)
 rules = st.builds(Agents, st.sampled_from([0, 1, 10, 60]).map(Duration), st.sampled_from([0, 10, 20, 34, 50, 99, 100]))
 
 
@@ -58,8 +65,10 @@ def at_time(
     now: datetime.datetime = NOW,
     *,
     published: Published = Published.SOME,
+    aside: Aside = NOBODY_ASIDE,
+    suspicion: Suspicion = NOBODY,
 ) -> Listening:
-    return listen(expected, agents, now, published=published)
+    return listen(expected, agents, now, published=published, aside=aside, suspicion=suspicion)
 
 
 # --- the rules word by word ----------------------------------------------------------------------------------------
@@ -114,7 +123,7 @@ def expected_break(expected: Mapping[str, Seen | None], agents: Agents, *, publi
         return True
     fallen = [fate for fate in members if fate.fell <= 0]
     for first in fallen:
-        group = [other for other in fallen if 0 <= other.fell - first.fell <= max(first.patience, other.patience)]
+        group = [other for other in fallen if 0 <= other.fell - first.fell <= min(first.patience, other.patience)]
         if len(group) >= 2 and len(group) / len(members) > percent / 100:
             event("a group")
             return True
@@ -144,21 +153,22 @@ def test_it_does_what_the_rules_say(expected: dict[str, Seen | None], agents: Ag
 
 
 @settings(max_examples=200)
-@given(clusters, rules, publications)
+@given(clusters, rules, publications, asides)
 def test_nothing_changes_before_the_next_look_and_a_state_does_at_it(
-    expected: dict[str, Seen | None], agents: Agents, published: Published
+    expected: dict[str, Seen | None], agents: Agents, published: Published, aside: Aside
 ) -> None:
-    found = at_time(expected, agents, published=published)
+    found = at_time(expected, agents, published=published, aside=aside)
     end = at(HORIZON if found.look_again is None else found.look_again)
     moments = [NOW + (end - NOW) * step / 8 for step in range(8)]
     for moment in (*moments, max(NOW, end - AN_INSTANT)):
-        between = at_time(expected, agents, moment, published=published)
-        assert between[:2] == found[:2]
+        between = at_time(expected, agents, moment, published=published, aside=aside)
+        assert between[:3] == found[:3]
         if found.look_again is not None:
             assert moment + datetime.timedelta(seconds=between.look_again or 0) == end
     if found.look_again is not None:
         assert found.look_again > 0
-        assert at_time(expected, agents, end, published=published).states != found.states
+        later = at_time(expected, agents, end, published=published, aside=aside)
+        assert (later.states, later.unheard) != (found.states, found.unheard)
 
 
 @settings(max_examples=200)
@@ -207,6 +217,46 @@ def moved(seen: Seen, by: datetime.timedelta) -> Seen:
     )
 
 
+# --- who was not heard because nobody could be --------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(clusters, clusters, rules, asides, st.sampled_from([0, 1, 9, 40]))
+def test_whoever_is_under_suspicion_is_held_longer_and_nothing_else_changes(
+    before: dict[str, Seen | None], expected: dict[str, Seen | None], agents: Agents, aside: Aside, later: float
+) -> None:
+    suspicion = at_time(before, agents, at(-later)).suspicion
+    plain = at_time(expected, agents, aside=aside)
+    found = at_time(expected, agents, aside=aside, suspicion=suspicion)
+    assert (found.broken, found.unknown, found.unheard) == (plain.broken, plain.unknown, plain.unheard)
+    for name, state in found.states.items():
+        raw = plain.states[name]
+        if state != raw:
+            event("held longer")
+            assert found.broken is None
+            assert name in suspicion.until
+            assert isinstance(state, Held)
+            assert state.until > NOW
+            assert not isinstance(raw, Fresh)
+            assert (state.reason, state.since) == (raw.reason, raw.since)
+            assert isinstance(raw, Excluded) or raw.until < state.until
+
+
+@settings(max_examples=200)
+@given(clusters, clusters, rules, st.sampled_from([0, 1, 9, 40]))
+def test_with_suspicion_too_nothing_changes_before_the_next_look(
+    before: dict[str, Seen | None], expected: dict[str, Seen | None], agents: Agents, later: float
+) -> None:
+    found = at_time(expected, agents, suspicion=at_time(before, agents, at(-later)).suspicion)
+    end = at(HORIZON if found.look_again is None else found.look_again)
+    for moment in (*(NOW + (end - NOW) * step / 8 for step in range(8)), max(NOW, end - AN_INSTANT)):
+        assert at_time(expected, agents, moment, suspicion=found.suspicion)[:3] == found[:3]
+    if found.look_again is not None:
+        assert found.look_again > 0
+        at_end = at_time(expected, agents, end, suspicion=found.suspicion)
+        assert (at_end.states, at_end.unheard) != (found.states, found.unheard)
+
+
 # --- the observer --------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +277,19 @@ def test_another_agent_that_is_heard_never_breaks_the_observer(
     name = data.draw(st.sampled_from([*expected, "another"]))
     if at_time(expected, agents, published=published).broken is None:
         assert at_time(expected | {name: heard(0)}, agents, published=published).broken is None
+
+
+@settings(max_examples=200)
+@given(clusters, rules, publications, asides)
+def test_whoever_does_not_count_can_only_speak_for_the_observer(
+    expected: dict[str, Seen | None], agents: Agents, published: Published, aside: Aside
+) -> None:
+    alone = at_time(expected, agents, published=published)
+    found = at_time(expected, agents, published=published, aside=aside)
+    assert found.states == alone.states
+    assert found.unknown == alone.unknown
+    if alone.broken is None:
+        assert found.broken is None
 
 
 @settings(max_examples=200)

@@ -11,16 +11,23 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.gpu import GPU
 from kueue_dqo.api.parameters import Cordoned
 from kueue_dqo.provider import SourceUnavailable
-from kueue_dqo.runtime.errors import Forbidden
+from kueue_dqo.runtime.errors import Forbidden, Gone, NotFound
 from kueue_dqo.runtime.resources import CLUSTER_QUEUES, NODE_GPU_REPORTS, NODES, PODS
 from providers.nvidia_gpu.source import CONTROLLER
 from tests.unit.providers.node_inventory.cluster import queue
 from tests.unit.providers.nvidia_gpu.cluster import Watched, node, pod
-from tests.unit.providers.nvidia_gpu.gpus import amounts, spec
+from tests.unit.providers.nvidia_gpu.gpus import Manifest, amounts, published, spec
 
 pytestmark = pytest.mark.looptime
 
 HOUR = 3600
+NAMES = tuple(f"n{number:02}" for number in range(1, 11))
+
+
+def with_uid(content: Manifest, uid: str) -> Manifest:
+    """The node as a machine of its own."""
+    content["metadata"]["uid"] = uid
+    return content
 
 
 def test_the_controller_is_the_one_that_capacity_providers_name() -> None:
@@ -148,6 +155,145 @@ async def test_pods_are_read_only_where_the_parameters_say_so() -> None:
         assert watched.client.of(PODS).asked == []
         count_allocated = spec(cordoned=Cordoned.COUNT_ALLOCATED)
         assert amounts(await watched.observe(count_allocated)) == {"h100": {GPU: "11"}}
+
+
+async def test_what_a_list_brings_after_an_outage_is_as_old_as_the_api_server_says() -> None:
+    """Nobody watched: the agent may have fallen silent meanwhile."""
+    watched = Watched()
+    watched.add("n1", "n2", "n3")
+    reports = watched.client.of(NODE_GPU_REPORTS)
+    async with watched.running():
+        await watched.observe()
+        watched.client.refuse(NODE_GPU_REPORTS)
+        reports.refusal = Gone(method="GET", path="/", code=410, reason="Expired", message="too old")
+        await asyncio.sleep(1200)
+        for name, ago in (("n1", 10), ("n2", 10), ("n3", 1000)):
+            watched.report(name, before=ago)
+        reports.refusal = None
+        await asyncio.sleep(120)
+        assert "; holding n3 until 2026-01-01T00:28:20Z: AgentSilent" in (await watched.observe()).summary
+
+
+async def test_what_the_watch_brings_is_new_whatever_the_clock_of_the_api_server_says() -> None:
+    watched = Watched()
+    watched.add("n1", "n2")
+    async with watched.running():
+        await watched.observe()
+        await asyncio.sleep(1200)
+        for name in ("n1", "n2"):
+            watched.report(name, before=1000)
+        await asyncio.sleep(1)
+        assert (await watched.observe()).summary == f"h100: 2 nodes, 16 {GPU}"
+
+
+async def test_agents_that_report_one_by_one_after_their_definition_was_installed_anew_do_not_shrink_the_capacity() -> (
+    None
+):
+    watched = Watched()
+    watched.add(*NAMES)
+    reports = watched.client.of(NODE_GPU_REPORTS)
+    async with watched.running():
+        assert amounts(await watched.observe(status=published(80))) == {"h100": {GPU: "80"}}
+        for name in NAMES:
+            watched.client.delete(NODE_GPU_REPORTS, name)
+        watched.client.refuse(NODE_GPU_REPORTS)
+        reports.refusal = NotFound(method="GET", path="/", code=404, reason="NotFound", message="no such thing")
+        await asyncio.sleep(HOUR)
+        await unavailable(watched.observe(status=published(80)))
+        reports.refusal = None
+        await asyncio.sleep(HOUR)
+        for name in NAMES[:7]:
+            watched.report(name)
+        await asyncio.sleep(1)
+        message = await unavailable(watched.observe(status=published(80)))
+        assert message.startswith("nothing is known of 3 of 10 nodes with GPUs, NoReport (n08, n09, n10)")
+        for name in NAMES[7:]:
+            watched.report(name)
+        await asyncio.sleep(1)
+        assert amounts(await watched.observe(status=published(80))) == {"h100": {GPU: "80"}}
+
+
+async def test_agents_that_are_heard_one_by_one_after_an_outage_do_not_shrink_the_capacity() -> None:
+    """Nobody was heard for longer than an agent may be silent, and the grace, together."""
+    watched = Watched()
+    watched.add(*NAMES)
+    reports = watched.client.of(NODE_GPU_REPORTS)
+    status = published(80)
+    async with watched.running():
+        assert amounts(await watched.observe(status=status)) == {"h100": {GPU: "80"}}
+        watched.client.refuse(NODE_GPU_REPORTS)
+        reports.refusal = Gone(method="GET", path="/", code=410, reason="Expired", message="too old")
+        await asyncio.sleep(HOUR)
+        await unavailable(watched.observe(status=status))
+        watched.report(NAMES[0])
+        reports.refusal = None
+        await asyncio.sleep(120)
+        assert "9 of the 10 agents that were heard fell out" in await unavailable(watched.observe(status=status))
+        for name in NAMES[1:7]:
+            watched.report(name)
+            await asyncio.sleep(1)
+            await unavailable(watched.observe(status=status))
+        for name in NAMES[7:9]:
+            watched.report(name)
+            await asyncio.sleep(1)
+            assert amounts(await watched.observe(status=status)) == {"h100": {GPU: "80"}}
+        await asyncio.sleep(890)
+        for name in NAMES[:9]:
+            watched.report(name)
+        await asyncio.sleep(20)
+        last = await watched.observe(status=status)
+        assert last.summary == f"h100: 9 nodes, 72 {GPU}; excluded: AgentSilent=1 (n10)"
+
+
+async def test_a_report_that_a_finalizer_keeps_leaves_its_node_counting_for_the_grace() -> None:
+    watched = Watched()
+    watched.add("n1", "n2", "n3")
+    async with watched.running():
+        await watched.observe()
+        deleted = watched.clock.now()
+        assert await watched.looks_after(lambda: watched.report("n3", deleted=deleted)) == 1
+        assert "holding n3 until 2026-01-01T00:10:10Z: AgentSilent" in (await watched.observe()).summary
+        assert watched.metric("reports", state="deleted") == 1
+        await asyncio.sleep(600)
+        watched.report("n3", deleted=deleted)
+        await asyncio.sleep(1)
+        assert (await watched.observe()).summary == f"h100: 2 nodes, 16 {GPU}; excluded: AgentSilent=1 (n3)"
+
+
+async def test_a_machine_that_takes_the_name_of_another_one_counts_once_its_own_agent_has_spoken() -> None:
+    watched = Watched()
+    watched.client.put(NODES, node("n1"))
+    watched.report("n1")
+    watched.client.put(NODES, with_uid(node("n2"), "old"))
+    watched.report("n2", owner="old")
+    async with watched.running():
+        assert amounts(await watched.observe()) == {"h100": {GPU: "16"}}
+        watched.client.put(NODES, with_uid(node("n2"), "new"))
+        await asyncio.sleep(1)
+        assert (await watched.observe()).summary == f"h100: 1 node, 8 {GPU}; excluded: NoReport=1 (n2)"
+        watched.client.delete(NODE_GPU_REPORTS, "n2")
+        await asyncio.sleep(1)
+        assert (await watched.observe()).summary == f"h100: 1 node, 8 {GPU}; excluded: NoReport=1 (n2)"
+        assert watched.metric("reports", state="deleted") == 0
+        watched.report("n2", owner="new")
+        await asyncio.sleep(1)
+        assert amounts(await watched.observe()) == {"h100": {GPU: "16"}}
+
+
+async def test_what_is_remembered_of_a_deleted_report_goes_with_its_machine() -> None:
+    watched = Watched()
+    watched.client.put(NODES, node("n1"))
+    watched.report("n1")
+    watched.client.put(NODES, with_uid(node("n2"), "old"))
+    watched.report("n2", owner="old")
+    async with watched.running():
+        await watched.observe()
+        watched.client.delete(NODE_GPU_REPORTS, "n2")
+        await asyncio.sleep(1)
+        assert watched.metric("reports", state="deleted") == 1
+        watched.client.put(NODES, with_uid(node("n2"), "new"))
+        await asyncio.sleep(1)
+        assert watched.metric("reports", state="deleted") == 0
 
 
 # --- what it cannot answer -----------------------------------------------------------------------------------------

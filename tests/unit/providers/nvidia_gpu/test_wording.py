@@ -107,6 +107,25 @@ def test_the_order_of_nodes_and_reports_makes_no_difference() -> None:
     assert observed(nodes[::-1], reports[::-1], parameters=PATIENT) == observed(nodes, reports, parameters=PATIENT)
 
 
+def test_a_few_resources_are_told_those_first_of_which_there_are_any() -> None:
+    kinds = {f"nvidia.com/mig-{number}g.10gb": number for number in range(1, 8)}
+    mixed = node(has=kinds, labels={"nvidia.com/mig.strategy": "mixed"})
+    declared = {"h100": {"nvidia.com/mig-0g.5gb"}}
+    observation = observed([mixed], [manifest("n1", kinds, mig_gpus=7)], declared=declared)
+    told = ", ".join(f"{number} nvidia.com/mig-{number}g.10gb" for number in range(1, 6))
+    assert observation.summary == f"h100: 1 node, {told} and 3 more"
+    single = node(has=kinds, labels={"nvidia.com/mig.strategy": "single"})
+    (odd,) = by_reason(observed([single], [manifest("n1", kinds, mig_gpus=7)]).notices)["OddOffer"]
+    assert "profiles 1g.10gb, 2g.10gb, 3g.10gb, 4g.10gb, 5g.10gb and 2 more: under" in odd
+    few = {each: number for each, number in kinds.items() if number < 3}
+    observation = observed(
+        [node(has=few, labels={"nvidia.com/mig.strategy": "mixed"})],
+        [manifest("n1", few, mig_gpus=2)],
+        declared=declared,
+    )
+    assert observation.summary.endswith(", 2 nvidia.com/mig-2g.10gb, 0 nvidia.com/mig-0g.5gb")
+
+
 # --- Events --------------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +137,7 @@ def test_the_order_of_nodes_and_reports_makes_no_difference() -> None:
         ("ResetRequired", "nvidia-smi --gpu-reset"),
         ("RebootRequired", "drain and reboot node n1"),
         ("DrainRequired", "drain node n1 and reset its GPUs"),
+        ("ImexRecoveryRequired", "with node n1 (its IMEX domain)"),
         ("RowRemapFailed", "have the GPU replaced"),
         ("Unreadable", "--field-selector spec.nodeName=n1"),
         ("Xid79", "--disable-health-checks"),
