@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -86,6 +86,24 @@ def container(name: str) -> dict[str, Any]:
     (found,) = pod(name)["spec"]["containers"]
     assert isinstance(found, dict)
     return found
+
+
+def is_chosen(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether a pod's required node affinity takes a node with these labels; its `nodeSelector` is another matter."""
+    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    return any(all(_holds(each, labels) for each in term["matchExpressions"]) for term in terms)
+
+
+def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    value = labels.get(expression["key"])
+    match expression["operator"]:
+        case "In":
+            return value in expression["values"]
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    raise AssertionError(expression)
 
 
 def keys(value: object) -> Iterator[str]:

@@ -17,12 +17,14 @@ from kueue_dqo.runtime.resources import NODE_GPU_REPORTS
 from tests.manifests.commands import command, environment
 from tests.manifests.rendered import (
     AGENT,
+    GPU_OVERLAYS,
     GPUS,
     MANIFESTS,
     NAMESPACE,
     build,
     container,
     daemon,
+    is_chosen,
     of_kind,
     only,
     overlay,
@@ -33,6 +35,9 @@ from tests.manifests.rendered import (
 NAME = f"kueue-dqo-{AGENT}"
 LABELS = {"app.kubernetes.io/name": "kueue-dqo", "app.kubernetes.io/component": AGENT}
 ENFORCED = "pod-security.kubernetes.io/enforce"
+PRESENT = "nvidia.com/gpu.present"
+COUNT = "nvidia.com/gpu.count"
+CLIENT = "nvidia.com/gpu.deploy.client"
 VARIANTS = ("nvidia-gpu-mig", "nvidia-gpu-privileged", "nvidia-gpu-hostpath")
 
 
@@ -99,18 +104,35 @@ def test_it_sees_all_gpus_and_takes_none_from_jobs() -> None:
     assert Quantity.of(resources["limits"]["memory"]) == Quantity.of("128Mi")
 
 
-def test_it_runs_on_each_gpu_node_whatever_is_wrong_with_the_node() -> None:
-    """But leaves it while the GPU operator needs the driver for itself."""
+@pytest.mark.parametrize("name", GPU_OVERLAYS)
+@pytest.mark.parametrize(
+    ("labels", "runs"),
+    [
+        pytest.param({}, False, id="no GPU"),
+        pytest.param({PRESENT: "true", COUNT: "8"}, True, id="the GPU operator"),
+        pytest.param({COUNT: "8"}, True, id="GPU feature discovery alone"),
+        pytest.param({COUNT: "0"}, True, id="GPU feature discovery and a MIG layout that it does not like"),
+        pytest.param({PRESENT: "true"}, True, id="the GPU operator before its GPU feature discovery"),
+        pytest.param({PRESENT: "false", COUNT: "8"}, True, id="the GPU operator while NFD sees nothing"),
+        pytest.param({PRESENT: "false"}, False, id="the GPU operator after the GPU was taken out"),
+    ],
+)
+def test_it_runs_on_each_gpu_node_but_leaves_it_when_it_is_sent_away(
+    name: str, labels: dict[str, str], runs: bool
+) -> None:
+    """Whichever label says that there are GPUs. It leaves while the GPU operator needs the driver for itself."""
+    spec = _spec(overlay(name))
+    assert is_chosen(spec, labels) is runs
+    assert is_chosen(spec, {**labels, CLIENT: "true"}) is runs
+    for value in ("false", "paused-for-driver-upgrade", ""):
+        assert not is_chosen(spec, {**labels, CLIENT: value})
+
+
+def test_it_runs_whatever_is_wrong_with_the_node() -> None:
+    """No taint keeps it off, and no system but Linux has it."""
     spec = pod(AGENT)["spec"]
-    assert spec["nodeSelector"] == {"kubernetes.io/os": "linux", "nvidia.com/gpu.present": "true"}
     assert spec["tolerations"] == [{"operator": "Exists"}]
-    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    expressions = [each for term in required["nodeSelectorTerms"] for each in term["matchExpressions"]]
-    assert expressions == [
-        {"key": "nvidia.com/gpu.deploy.client", "operator": "In", "values": ["true"]},
-        {"key": "nvidia.com/gpu.deploy.client", "operator": "DoesNotExist"},
-    ]
-    assert len(required["nodeSelectorTerms"]) == 2  # either will do
+    assert spec["nodeSelector"] == {"kubernetes.io/os": "linux"}
 
 
 def test_a_rollout_leaves_most_nodes_watched() -> None:
@@ -222,9 +244,16 @@ def test_without_the_toolkit_the_driver_comes_from_a_folder_of_the_node() -> Non
     assert spec["containers"][0]["securityContext"]["privileged"] is True
     assert spec["securityContext"]["runAsUser"] == 65532
     assert spec["nodeSelector"] == {"kubernetes.io/os": "linux"}
-    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    keys = [[each["key"] for each in term["matchExpressions"]] for term in terms]
-    assert keys == [["cloud.google.com/gke-accelerator"], ["nvidia.com/gpu.present"]]
+
+
+def test_the_label_of_gke_is_enough_without_the_toolkit_only() -> None:
+    """As little as any other while the agent is sent away."""
+    labels = {"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}
+    spec = _spec(overlay("nvidia-gpu-hostpath"))
+    assert is_chosen(spec, labels)
+    assert is_chosen(spec, {**labels, CLIENT: "true"})
+    assert not is_chosen(spec, {**labels, CLIENT: "false"})
+    assert not is_chosen(pod(AGENT)["spec"], labels)
 
 
 @pytest.mark.parametrize(

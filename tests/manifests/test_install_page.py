@@ -15,6 +15,7 @@ from kueue_dqo import __version__
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
 from tests.manifests.rendered import (
     AGENT,
+    GPU_OVERLAYS,
     MANIFESTS,
     NAMESPACE,
     ORCHESTRATOR,
@@ -22,6 +23,7 @@ from tests.manifests.rendered import (
     PROVIDERS,
     ROOT,
     build,
+    is_chosen,
     of_kind,
     only,
     overlay,
@@ -38,9 +40,11 @@ def _blocks(language: str) -> list[str]:
 
 
 SNIPPETS: dict[str, Any] = {
-    next(iter(plain.get("spec", plain))): plain for plain in map(yaml.safe_load, _blocks("yml"))
+    next(iter(plain.get("spec", plain))): plain
+    for plain in map(yaml.safe_load, _blocks("yml"))
+    if isinstance(plain, dict)
 }
-"""By their first field."""
+"""By their first field; but for patches that are lists."""
 
 
 def _pointer(*parts: str) -> str:
@@ -132,21 +136,44 @@ def test_the_page_names_what_agents_need_of_a_cluster() -> None:
     """The RuntimeClass, the labels of nodes, the namespace's label, the account, the folder."""
     spec = pod(AGENT)["spec"]
     assert f"kubectl get runtimeclass {spec['runtimeClassName']}\n" in PAGE
-    assert "kubectl get nodes -l nvidia.com/gpu.present=" + spec["nodeSelector"]["nvidia.com/gpu.present"] in PAGE
+    assert f"kubectl get nodes -L {','.join(_affinity_keys(spec))}\n" in PAGE
     assert f"daemonset/kueue-dqo-{AGENT}\n" in PAGE
     assert f"`{spec['serviceAccountName']}`" in PAGE
     hostpath = only(overlay("nvidia-gpu-hostpath"), "DaemonSet")["spec"]["template"]["spec"]
     assert f"`{hostpath['volumes'][0]['hostPath']['path']}`" in PAGE
-    for each in (*_affinity_keys(spec), *_affinity_keys(hostpath)):
-        assert f"`{each}`" in PAGE
+    for each in _affinity_keys(hostpath):
+        assert re.search(rf"`{each}[`=]", PAGE)
     label = "pod-security.kubernetes.io/enforce"
     (enforced,) = re.findall(rf"{label}=(\S+)", PAGE)
     assert only(overlay("nvidia-gpu-hostpath"), "Namespace")["metadata"]["labels"][label] == enforced
 
 
-def _affinity_keys(spec: dict[str, Any]) -> set[str]:
+def _affinity_keys(spec: dict[str, Any]) -> list[str]:
+    """In the order of the page's command: those of GPUs, then the one that sends the agent away."""
     required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    return {each["key"] for term in required["nodeSelectorTerms"] for each in term["matchExpressions"]}
+    found = {each["key"] for term in required["nodeSelectorTerms"] for each in term["matchExpressions"]}
+    return sorted(found, key=lambda key: ("deploy" in key, "count" in key))
+
+
+@pytest.mark.parametrize("name", GPU_OVERLAYS)
+def test_nodes_with_another_label_get_an_agent_by_a_patch(name: str, tmp_path: Path) -> None:
+    """The page's patch, with the target that stands above it. The other nodes keep theirs."""
+    (text,) = (block for block in _blocks("yml") if block.startswith("# labelled.yaml"))
+    (target,) = re.findall(r"`target: (\{.*\})`", text)
+    (tmp_path / "labelled.yaml").write_text(text)
+    resources = [os.path.relpath(MANIFESTS / "overlays" / name, tmp_path)]
+    plain = {"resources": resources, "patches": [{"path": "labelled.yaml", "target": yaml.safe_load(target)}]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(plain))
+    before, after = (
+        only(objects, "DaemonSet")["spec"]["template"]["spec"] for objects in (overlay(name), build(tmp_path))
+    )
+    (added,) = set(_affinity_keys(after)) - set(_affinity_keys(before))
+    client = "nvidia.com/gpu.deploy.client"
+    assert is_chosen(after, {added: ""})
+    assert not is_chosen(after, {added: "", client: "false"})
+    assert not is_chosen(before, {added: ""})
+    for labels in ({"nvidia.com/gpu.present": "true", client: "true"}, {"nvidia.com/gpu.count": "1"}):
+        assert is_chosen(after, labels)
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

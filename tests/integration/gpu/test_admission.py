@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,11 @@ REPORTS: Final = NODE_GPU_REPORTS.path()
 INVENTORY: Final = {"renewTime": "2026-11-02T10:00:00Z", "heartbeatSeconds": 300}
 APPLY: Final = {"fieldManager": INVENTORY_MANAGER, "force": "true"}
 BY_THE_POLICY: Final = "ValidatingAdmissionPolicy 'kueue-dqo-nvidia-gpu-agent'"
+METADATA: Final[dict[str, Any]] = {
+    "finalizers": ["example.com/for-ever"],
+    "labels": {"example.com/team": "ours"},
+    "annotations": {"example.com/note": "kept"},
+}
 LONG: Final = ".".join(("n" * 63, "m" * 63, "m" * 61, "m" * 63))
 """As long as the name of a node may be."""
 
@@ -187,6 +193,60 @@ def test_a_report_is_owned_by_nobody_but_its_node(other: dict[str, str], plane: 
             _apply(agent, _report("n1", *owners, gpus=0))
         _assert_refused(refused, words)
     assert _gpus(plane) == {"n1": 8}
+
+
+@pytest.mark.parametrize("field", METADATA)
+def test_an_agent_puts_nothing_else_into_the_metadata(field: str, plane: ControlPlane, agent: Admin) -> None:
+    """Neither with a new report nor later, by whatever sort of request: a finalizer would keep the report for ever."""
+    words = (f"an agent leaves metadata.{field} alone", "node n1")
+    more = {"metadata": {"name": "n1", field: METADATA[field]}}
+    report = _report("n1") | more
+    for create in (agent.create, partial(_apply, agent)):
+        with pytest.raises(Refused) as refused:
+            create(report)
+        _assert_refused(refused, *words)
+    assert _gpus(plane) == {}
+    _apply(agent, _report("n1", _owner(plane, "n1")))
+    json_patch = [{"op": "add", "path": f"/metadata/{field}", "value": METADATA[field]}]
+    for content_type, change in ((APPLY_PATCH, report), (MERGE_PATCH, more), (JSON_PATCH, json_patch)):
+        query = APPLY if content_type == APPLY_PATCH else {}
+        with pytest.raises(Refused) as refused:
+            agent.request("PATCH", f"{REPORTS}/n1", change, content_type=content_type, query=query)
+        _assert_refused(refused, *words)
+    assert plane.admin.get(f"{REPORTS}/n1")["metadata"].keys().isdisjoint(METADATA)
+
+
+def test_what_others_put_into_the_metadata_is_theirs(plane: ControlPlane, agent: Admin) -> None:
+    """It does not stop the agent, which can neither change it nor take it away; also while the report is deleted."""
+    _apply(agent, _report("n1", _owner(plane, "n1"), gpus=8))
+    own = f"{REPORTS}/n1"
+    plane.admin.patch(own, {"metadata": METADATA})
+    _apply(agent, _report("n1", _owner(plane, "n1"), gpus=7))
+    for field, value in METADATA.items():
+        for other in (None, ["example.com/other"] if isinstance(value, list) else dict.fromkeys(value, "other")):
+            with pytest.raises(Refused) as refused:
+                agent.request("PATCH", own, {"metadata": {field: other}}, content_type=MERGE_PATCH)
+            _assert_refused(refused, f"an agent leaves metadata.{field} alone")
+    plane.admin.request("DELETE", own)
+    _apply(agent, _report("n1", _owner(plane, "n1"), gpus=6))
+    assert _gpus(plane) == {"n1": 6}
+    found = plane.admin.get(own)["metadata"]
+    assert {field: found[field] for field in METADATA} == METADATA
+    plane.admin.patch(own, {"metadata": {"finalizers": None}})
+    assert _gpus(plane) == {}
+
+
+def test_metadata_of_any_size_can_be_compared(plane: ControlPlane, agent: Admin) -> None:
+    """CEL has a budget, and a refusal for want of it would silence the agent; 256 KiB is all that may be in there."""
+    _apply(agent, _report("n1", _owner(plane, "n1"), gpus=8))
+    few = {f"example.com/{number}": "x" * 24_000 for number in range(10)}
+    many = {f"example.com/{number}": "" for number in range(8_000)}
+    for gpus, values in enumerate((few, many)):
+        meta = {"annotations": values, "labels": dict.fromkeys(values, "y")}
+        plane.admin.patch(f"{REPORTS}/n1", {"metadata": dict.fromkeys(meta)})
+        plane.admin.patch(f"{REPORTS}/n1", {"metadata": meta})
+        _apply(agent, _report("n1", _owner(plane, "n1"), gpus=gpus))
+        assert _gpus(plane) == {"n1": gpus}
 
 
 def test_an_agent_can_neither_read_nor_delete_nor_replace(plane: ControlPlane, agent: Admin) -> None:

@@ -154,8 +154,8 @@ def test_one_mig_device_that_fails_is_one_of_many(fleet: Fleet) -> None:
     """An XID tells which, by its instances."""
     node = fleet.running([Gpu(uuid_of_gpu(9), mig=[Mig(), Mig(), Mig(gpu_instance=11)])])
     node.wait_watching()
-    node.nvml.inject_xid(0, 63, gpu_instance=11, compute_instance=0)
-    node.wait_counts({MIG: (2, 1)}, {uuid_of_mig(uuid_of_gpu(9), 2): "Xid63"})
+    node.nvml.inject_xid(0, 94, gpu_instance=11, compute_instance=0)
+    node.wait_counts({MIG: (2, 1)}, {uuid_of_mig(uuid_of_gpu(9), 2): "Xid94"})
 
 
 def _remap(nvml: NvmlState, at: int, *, pending: bool = False, failure: bool = False) -> None:

@@ -101,11 +101,20 @@ def test_a_node_of_which_nobody_knows_anything_is_no_zero(function: str, fleet: 
     _assert_known_stands(node)
 
 
-def test_no_gpu_at_all_is_no_problem(fleet: Fleet) -> None:
-    """NVML says so: there is none."""
-    report = fleet.running().report
-    assert (report.counts, report.problem, report.inventory.get("gpus", 0)) == ({}, {}, 0)
-    assert report.inventory["driverVersion"]
+def test_no_gpu_at_all_is_no_zero(fleet: Fleet) -> None:
+    """An agent that sees none cannot see: what was known stands. The same process goes on once there are some."""
+    node = fleet.running()
+    problem = node.wait_problem("NoDevices").problem
+    assert "NVIDIA_VISIBLE_DEVICES" in problem["message"]
+    assert node.report.inventory == {}
+    pid = node.agent.server.pid
+    node.nvml.gpus = gpus(2)
+    node.nvml.write()
+    node.wait_counts({GPU: (2, 0)})
+    node.nvml.gpus = []
+    node.nvml.write()
+    assert node.wait_problem("NoDevices").counts == {GPU: (2, 0)}
+    assert node.agent.server.pid == pid
 
 
 def test_a_driver_that_hangs_ends_the_agent(fleet: Fleet) -> None:

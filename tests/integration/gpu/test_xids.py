@@ -102,6 +102,29 @@ def test_a_mark_ends_with_the_boot_and_with_the_driver(fleet: Fleet) -> None:
     assert node.wait_counts({GPU: (2, 0)}).inventory["driverVersion"] == "575.51.03"
 
 
+def test_a_mark_ends_where_the_report_is_deleted_between_two_agents(fleet: Fleet) -> None:
+    """As the page says it: the agent has left before, so that it cannot write the mark back."""
+    node = _marked(fleet)
+    node.agent.server.stop()
+    assert node.report.unhealthy == MARKED
+    fleet.plane.admin.delete(NODE_GPU_REPORTS.path(node.name))
+    node.agent.server.start()
+    node.wait_counts({GPU: (2, 0)})
+
+
+def test_a_mark_outlasts_a_report_that_is_deleted_under_the_agent(fleet: Fleet) -> None:
+    """The next heartbeat writes it again, and the next agent reads it there."""
+    node = fleet.running(_unknowing(2), environment={"DQO_HEARTBEAT": "1s"})
+    node.wait_watching()
+    node.nvml.inject_xid(0, 79)
+    node.wait_counts({GPU: (1, 1)}, MARKED)
+    fleet.plane.admin.delete(NODE_GPU_REPORTS.path(node.name))
+    node.wait_counts({GPU: (1, 1)}, MARKED)
+    node.restart()
+    node.wait_polls()
+    assert node.report.unhealthy == MARKED
+
+
 def test_an_xid_of_nobody_knows_which_gpu_marks_all(fleet: Fleet) -> None:
     """As the device plugin does."""
     node = fleet.running(gpus(2))
