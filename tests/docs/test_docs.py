@@ -26,7 +26,7 @@ from providers.node_inventory.metrics import NodeMetrics
 from providers.nodes.wording import NODES_EXCLUDED
 from providers.nvidia_gpu.agent.metrics import AgentMetrics
 from providers.nvidia_gpu.metrics import GpuMetrics
-from providers.nvidia_gpu.wording import CAPPED, DEVICES_UNHEALTHY, NODES_HELD, ODD_OFFER
+from providers.nvidia_gpu.notices import CAPPED, DEVICES_UNHEALTHY, NODES_HELD, ODD_OFFER
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")]

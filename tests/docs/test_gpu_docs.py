@@ -13,6 +13,7 @@ import yaml
 from click import Option
 
 from kueue_dqo.api.gpu import (
+    NO_DEVICES,
     AgentProblem,
     DeviceCount,
     GPUInventory,
@@ -35,7 +36,7 @@ from providers.nvidia_gpu.agent.devices import (
 )
 from providers.nvidia_gpu.agent.report import ROOM
 from providers.nvidia_gpu.decoding import INVALID_REPORT
-from providers.nvidia_gpu.silence import AGENT_SILENT, NO_REPORT
+from providers.nvidia_gpu.hearing import AGENT_SILENT, NO_REPORT
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = "providers/nvidia-gpu.md"
@@ -43,6 +44,7 @@ PROBLEMS: Final = [
     *map(problem_reason, (LIBRARY_NOT_FOUND, DRIVER_NOT_LOADED, NO_PERMISSION, LIB_RM_VERSION_MISMATCH)),
     NVML_ERROR,
     DRIVER_CALL_HUNG,
+    NO_DEVICES,
 ]
 
 

@@ -84,6 +84,12 @@ def test_the_environment_may_say_the_role(
         (["--poll", "5s"], "No such option '--poll'"),
         (["--role", "agent", "--poll", "0s"], "'0s' is too short"),
         (["--role", "agent", "--heartbeat", "25h"], "more than 24h"),
+        (
+            ["--role", "agent", "--poll", "11s", "--heartbeat", "10s"],
+            "--poll 11s is longer than --heartbeat 10s: a heartbeat says when the GPUs were read last",
+        ),
+        (["--role", "agent", "--poll", "6m"], "poll more often, or give a longer --heartbeat"),
+        (["--role", "agent", "--heartbeat", "9s"], "--poll 10s is longer than --heartbeat 9s"),
         (["--role", "agent", "--disable-health-checks", "ecc"], "--disable-health-checks has 'ecc'"),
         (["--role", "agent", "--node-name", "My_Node"], "'My_Node' is no object name"),
         (["--role", "agent", "extra"], "unexpected extra argument"),
@@ -106,6 +112,7 @@ def test_other_providers_have_no_role(capsys: pytest.CaptureFixture[str]) -> Non
 def test_options_reach_the_agent(runs: list[Options]) -> None:
     arguments = [
         *("--poll", "3s", "--role", "agent", "--heartbeat", "1m", "--nvml-timeout", "5s", "--unknown-grace", "2m"),
+        *("--grace", "7"),
         *("--disable-health-checks", "94", "--enable-health-checks", "13", "--listen", "127.0.0.1:0"),
     ]
     assert run([*NAME, *arguments]) == 0
@@ -113,7 +120,14 @@ def test_options_reach_the_agent(runs: list[Options]) -> None:
     told, default = runs
     assert (told.poll, told.heartbeat, told.nvml_timeout, told.unknown_grace) == (3.0, 60.0, 5.0, 120.0)
     assert (told.checks, told.host, told.port) == (Checks.of("94", "13"), "127.0.0.1", 0)
+    assert told.grace == 7.0
     assert default == Options(checks=Checks())
+
+
+def test_a_heartbeat_as_long_as_a_poll_is_one(runs: list[Options]) -> None:
+    """Each has a reading of its own, or the one before it had."""
+    assert run([*NAME, "--role", "agent", "--poll", "1s", "--heartbeat", "1s"]) == 0
+    assert (runs[0].poll, runs[0].heartbeat) == (1.0, 1.0)
 
 
 def test_a_process_that_has_to_be_started_anew_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
