@@ -194,7 +194,10 @@ def test_parameters_that_cannot_be_used_stop_their_provider_alone(fresh_plane: C
     later = parameters("ManualCapacity", baseline=BASELINE, later=1)
 
     def is_taken() -> bool:
-        fresh_plane.admin.apply(later)
+        try:
+            fresh_plane.admin.apply(later)
+        except Refused:  # some part of the API server knows the definition as it was
+            return False
         return "later" in fresh_plane.admin.get(f"/apis/{OURS}/manualcapacities/mine")["spec"]
 
     eventually(is_taken, "the definition takes any field")

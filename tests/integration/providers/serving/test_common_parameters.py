@@ -109,7 +109,7 @@ def test_a_fall_is_held_and_told(adapter: Adapter, daemon: Daemon) -> None:
     assert daemon.metric(HELD_UNTIL, provider=POOL, flavor="h100") == held
     adapter.configure()
     assert "holding" not in wait_published(adapter.plane, {H100: 72, A100: 24})
-    assert daemon.metric(HELD_UNTIL, provider=POOL) == 0
+    eventually(lambda: daemon.metric(HELD_UNTIL, provider=POOL) == 0, "nothing is held")
     assert "h100" in wait_told(adapter.plane, "CapacityReleased")["message"]
 
 

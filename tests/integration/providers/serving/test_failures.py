@@ -35,13 +35,22 @@ def test_a_failure_keeps_the_last_capacity(adapter: Adapter, daemon: Daemon) -> 
     event = wait_told(adapter.plane, reason)
     assert (event["type"], event["message"]) == ("Warning", said)
     assert event["source"]["component"] == f"kueue-dqo-{adapter.command}"
-    assert daemon.metric("kueue_dqo_provider_synchronized", provider=POOL) == 0
-    assert daemon.metric("kueue_dqo_provider_condition", provider=POOL, reason=reason) == 1
+    _wait_metrics(daemon, reason, is_failed=True)
     adapter.recover()
     wait_published(adapter.plane, {H100: 80})
-    assert daemon.metric("kueue_dqo_provider_synchronized", provider=POOL) == 1
-    assert daemon.metric("kueue_dqo_provider_condition", provider=POOL, reason=reason) == 0
+    _wait_metrics(daemon, reason, is_failed=False)
     assert wait_told(adapter.plane, "Synchronized")["type"] == "Normal"
+
+
+def _wait_metrics(daemon: Daemon, reason: str, *, is_failed: bool) -> None:
+    """They follow the status, which is seen as soon as the API server has it."""
+
+    def they_say_so() -> bool:
+        synchronized = daemon.metric("kueue_dqo_provider_synchronized", provider=POOL)
+        told = daemon.metric("kueue_dqo_provider_condition", provider=POOL, reason=reason)
+        return (synchronized, told) == ((0, 1) if is_failed else (1, 0))
+
+    eventually(they_say_so, f"the metrics say {reason}: {is_failed}")
 
 
 def test_a_flavor_without_object_is_misconfigured(adapter: Adapter) -> None:

@@ -806,7 +806,7 @@ SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "Node": (
         {"spec": {"taints": [{"key": "a", "effect": "b"}]}},
         {
-            "metadata": {"name": "a", "labels": {}},
+            "metadata": {"name": "a", "uid": "", "labels": {}},
             "spec": {"unschedulable": False, "taints": [{"key": "a", "effect": "b", "value": ""}]},
             "status": {"allocatable": {}, "conditions": []},
         },
