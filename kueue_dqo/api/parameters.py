@@ -210,7 +210,7 @@ class NodeInventoryParametersSpec(NodeParametersSpec, frozen=True, gc=False, kw_
     @property
     def needs_pods(self) -> bool:
         """Whether anything is counted by pods."""
-        return self.cordoned is Cordoned.COUNT_ALLOCATED or self.reserve is Reserve.UNMANAGED_PODS
+        return super().needs_pods or self.reserve is Reserve.UNMANAGED_PODS
 
 
 NodeInventoryParameters = ParametersObject[NodeInventoryParametersSpec]

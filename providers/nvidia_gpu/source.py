@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from kueue_dqo.api.core import Node
-from kueue_dqo.api.parameters import NVIDIA_GPU_CONTROLLER, Cordoned, NvidiaGpuParametersSpec
+from kueue_dqo.api.parameters import NVIDIA_GPU_CONTROLLER, NvidiaGpuParametersSpec
 from kueue_dqo.provider import (
     CapacityController,
     Environment,
@@ -70,7 +70,7 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
             self._reports.clear()
             self._memories.clear()
         await self._sight.wait()
-        pods = await self._pods.nodes() if _needs_pods(request.parameters) else {}
+        pods = await self._pods.nodes() if request.parameters.needs_pods else {}
         request = dataclasses.replace(request, now=self._environment.clock.now())  # the lists may have taken a while
         name = request.provider.metadata.name
         memory = self._memories.setdefault(name, Memory())
@@ -103,7 +103,7 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
         self._asked = {name: parameters for name, parameters in self._asked.items() if name in providers}
         self._memories = {name: memory for name, memory in self._memories.items() if name in providers}
         self._metrics.keep(providers)
-        self._pods.want(wanted=any(map(_needs_pods, self._asked.values())))
+        self._pods.want(wanted=any(parameters.needs_pods for parameters in self._asked.values()))
 
     # --- what changes ------------------------------------------------------------------------------------------------
 
@@ -149,10 +149,6 @@ class NvidiaGpu(Source[NvidiaGpuParametersSpec]):
 
 def _uid(node: Node | None) -> str | None:
     return None if node is None else node.metadata.uid
-
-
-def _needs_pods(parameters: NvidiaGpuParametersSpec) -> bool:
-    return parameters.cordoned is Cordoned.COUNT_ALLOCATED
 
 
 CONTROLLER: Final = CapacityController(
