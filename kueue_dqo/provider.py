@@ -156,6 +156,12 @@ class Environment:
 
     It may be called often: of one provider, `observe` is asked half a second after the last answer at the earliest.
     """
+    interval: float = 300.0
+    """Seconds between two looks at a provider of which nothing is heard (`--interval`), a tenth more or less.
+
+    `observe` is asked in between as well, such as when parameters or flavors change. A source whose questions cost
+    something may answer those from what it was told less than half an interval ago.
+    """
 
 
 # --- what a controller is ------------------------------------------------------------------------------------------

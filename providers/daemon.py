@@ -102,6 +102,7 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
                 registry=registry,
                 cache_metrics=cache_metrics,
                 look=look,
+                interval=options.interval,
             ),
         )
         publisher = Publisher(

@@ -55,6 +55,7 @@ DYNAMIC_QUOTA_ORCHESTRATORS: Final = Resource(
     KUEUE_GROUP, "v1alpha1", "dynamicquotaorchestrators", "DynamicQuotaOrchestrator"
 )
 NODE_INVENTORY_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nodeinventoryparameters", "NodeInventoryParameters")
+CLOUD_QUOTA_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "cloudquotaparameters", "CloudQuotaParameters")
 NVIDIA_GPU_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nvidiagpuparameters", "NvidiaGpuParameters")
 NODE_GPU_REPORTS: Final = Resource(OUR_GROUP, "v1alpha1", "nodegpureports", "NodeGPUReport")
 MANUAL_CAPACITIES: Final = Resource(OUR_GROUP, "v1alpha1", "manualcapacities", "ManualCapacity")

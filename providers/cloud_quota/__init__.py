@@ -1,0 +1,1 @@
+"""What an account of a cloud may hold and does hold, by its quotas and reservations."""

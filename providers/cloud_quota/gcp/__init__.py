@@ -1,0 +1,1 @@
+"""Google Cloud: quotas of Compute Engine and of Cloud Quotas, reservations."""
