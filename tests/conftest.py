@@ -6,8 +6,10 @@ from hypothesis import settings
 
 pytest_plugins = ["tests.controlplane.fixtures"]
 
-# No deadline: a test asserts no times.
-settings.register_profile("dqo", deadline=None, max_examples=1000)
+# No deadline: a test asserts no times. Each run draws other examples, so few are enough for one run;
+# `make test ARGS='--hypothesis-profile=thorough'` draws more.
+settings.register_profile("dqo", deadline=None, max_examples=300)
+settings.register_profile("thorough", deadline=None, max_examples=3000)
 settings.load_profile("dqo")
 
 # Without this, pytest-asyncio finds no loop before the first coroutine test, makes one to put back later, and never
