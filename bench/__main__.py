@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 from bench import (
+    cloud_quota,
     convergence,
     failover,
     gpu_agent,
@@ -33,6 +34,7 @@ FIGURES = {
     "node-inventory": node_inventory.measure,
     "gpu-agent": gpu_agent.measure,
     "gpu-aggregator": gpu_aggregator.measure,
+    "cloud-quota": cloud_quota.measure,
 }
 
 

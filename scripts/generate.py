@@ -19,7 +19,7 @@ from typing import Final
 import click
 
 from kueue_dqo.cli.main import dqo
-from kueue_dqo.cli.roles import WithRoles
+from kueue_dqo.cli.variants import Variants
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REMEDY: Final = ".venv/bin/python scripts/generate.py"
@@ -36,8 +36,8 @@ _PLAN_COLUMNS: Final = 100
 _HELP_COLUMNS: Final = 80
 
 EXAMPLE_OF: Final[dict[tuple[str, ...], str]] = {("provider",): "node-inventory"}
-"""Groups whose commands all have the same options: the one that stands for the others. Those with roles stand beside
-it, since their roles have options of their own."""
+"""Groups whose commands all have the same options: the one that stands for the others. Names with several commands
+behind them stand beside it, since each of these has options of its own."""
 
 _REFERENCE_HEAD: Final = """\
 # The command
@@ -116,8 +116,8 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[s
             child = command.get_command(context, name)
             if child is None or child.hidden:
                 continue
-            if isinstance(child, WithRoles):
-                yield from ((*path, name, "--role", role) for role in child.roles)
+            if isinstance(child, Variants):
+                yield from ((*path, name, *call) for call in child.calls)
             elif path not in EXAMPLE_OF or EXAMPLE_OF[path] == name:
                 yield from _commands(child, (*path, name))
 

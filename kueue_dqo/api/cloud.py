@@ -139,6 +139,13 @@ class MetricUnit(enum.StrEnum):
     VCPUS = "VCPUs"
 
 
+def unit_by_name(metric: str) -> MetricUnit | None:
+    """What the end of a metric's name says that it counts, as in NVIDIA_L4_GPUS and C3_CPUS; None for another end."""
+    if metric.endswith("GPUS"):
+        return MetricUnit.ACCELERATORS
+    return MetricUnit.VCPUS if metric.endswith("CPUS") else None
+
+
 class GcpMetric(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """A quota of a region of Compute Engine, bounded by the project's quota over all regions where there is one."""
 
@@ -209,6 +216,7 @@ class GcpProject(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_u
 # -------------------------------------------------------------------------------------------------------------------
 
 CloudAccount = AwsAccount | GcpProject
+CloudFlavor = AwsFlavor | GcpFlavor
 
 
 class CloudQuotaParametersSpec(CommonParameters, frozen=True, gc=False, kw_only=True):
@@ -236,6 +244,11 @@ CLOUDS: Final = ("aws", "gcp")
 """The fields of the spec of which exactly one is given."""
 
 CloudQuotaParameters = ParametersObject[CloudQuotaParametersSpec]
+
+
+def flavors_of(account: CloudAccount) -> tuple[CloudFlavor, ...]:
+    """The flavors of whatever cloud, in their order."""
+    return account.flavors
 
 
 def region_of(account: CloudAccount, entry: CloudEntry) -> str:

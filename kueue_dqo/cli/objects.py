@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from kueue_dqo.api.cloud import CLOUD_QUOTA_CONTROLLER
+from kueue_dqo.api.dqo import CapacityProvider
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.wording import counted
 
@@ -54,13 +56,29 @@ class Manifests:
         return self.objects.get(kind, {})
 
     def add(self, kind: str, obj: Any, place: Place) -> None:
-        """Takes an object, and refuses a second one of the same name."""
+        """Takes an object, and refuses a second one of the same name.
+
+        But a provider that asks clouds may stand there once as it is applied, and once more as it was answered.
+        """
         key = key_of(kind, obj)
         if key in self.places:
+            answered = _answered(self.objects[kind][key.name], obj)
+            if answered is not None:
+                self.objects[kind][key.name] = answered
+                return
             self.problems.append(f"{place}: {key} stands twice, first in {self.places[key]}: keep one of them")
             return
         self.places[key] = place
         self.objects.setdefault(kind, {})[key.name] = obj
+
+
+def _answered(first: Any, second: Any) -> CapacityProvider | None:
+    """Of two objects of one name, a provider that asks clouds and has a status, if the other one lacks nothing else."""
+    if not isinstance(first, CapacityProvider) or first.spec.controller_name != CLOUD_QUOTA_CONTROLLER:
+        return None
+    if first.spec != second.spec or first.has_status == second.has_status:
+        return None
+    return first if first.has_status else second
 
 
 def key_of(kind: str, obj: Any) -> ObjectKey:

@@ -20,11 +20,13 @@ from kueue_dqo.cli.daemon_options import (
     run_daemon,
 )
 from kueue_dqo.cli.errors import CommandError
-from kueue_dqo.cli.roles import WithRoles
+from kueue_dqo.cli.variants import by_flag, by_role
 from kueue_dqo.provider import ENTRY_POINTS, CapacityController
 
 _WITH_AGENT: Final = "nvidia-gpu"
 """The provider whose source is what agents report, one on each node."""
+_ASKING_CLOUDS: Final = "cloud-quota"
+"""The provider whose source can be asked without a cluster."""
 
 
 class _Providers(click.Group):
@@ -38,9 +40,12 @@ class _Providers(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         _check_name(cmd_name)
+        daemon = partial(_command, cmd_name)
         if cmd_name == _WITH_AGENT:
-            return WithRoles(cmd_name, {"aggregator": partial(_command, cmd_name), "agent": _agent})
-        return _command(cmd_name)
+            return by_role(cmd_name, {"aggregator": daemon, "agent": _agent})
+        if cmd_name == _ASKING_CLOUDS:
+            return by_flag(cmd_name, "--once", without=daemon, given=_once, text=_TEXT_OF_ONCE)
+        return daemon()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the names, each with where it comes from."""
@@ -116,6 +121,18 @@ def _agent() -> click.Command:
     from kueue_dqo.cli.nvidia_gpu_agent import agent
 
     return agent
+
+
+_TEXT_OF_ONCE: Final = (
+    "Run no daemon: ask the clouds once about the parameters in files, and show what would be published. No cluster is "
+    "needed. It has options of its own, which --once --help shows."
+)
+
+
+def _once() -> click.Command:
+    from kueue_dqo.cli.cloud_quota.command import once
+
+    return once
 
 
 def _check_name(name: str) -> None:

@@ -26,6 +26,8 @@ CEILING = "06-nodes-below-a-ceiling"
 TROUBLE = "07-machines-in-trouble"
 DIED = "08-gpus-that-died"
 WITNESSES = "09-gpus-by-two-witnesses"
+AWS = "10-cloud-quota-aws"
+GCP = "11-cloud-quota-gcp"
 OPTIONS = {CALENDAR: ("--at", "2026-10-06T22:00:00+02:00"), TROUBLE: ("--at", "2026-09-20T10:00:00Z")}
 """What stands in the command of the README besides the folder."""
 GPU = "nvidia.com/gpu"
@@ -142,6 +144,30 @@ QUOTAS = {
             for resource, before, planned in ((GPU, "4", "3"), ("cpu", "62", "62"), ("memory", "503Gi", "503Gi"))
         ),
     ],
+    AWS: [
+        Quota("pretraining", "p5-block", GPU, "48", "24"),
+        Quota("pretraining", "p5-block", "cpu", "1140", "570"),
+        Quota("pretraining", "p5-block", "memory", "11580Gi", "5790Gi"),
+        Quota("evaluation", "p5-block", GPU, "16", "8"),
+        Quota("evaluation", "p5-block", "cpu", "380", "190"),
+        Quota("evaluation", "p5-block", "memory", "3860Gi", "1930Gi"),
+        *(
+            Quota(queue, "p5-on-demand", resource, before, planned)
+            for queue in ("pretraining", "evaluation")
+            for resource, before, planned in ((GPU, "4", "8"), ("cpu", "95", "190"), ("memory", "965Gi", "1930Gi"))
+        ),
+    ],
+    GCP: [
+        Quota("labelling", "l4", GPU, "12", "6"),
+        Quota("labelling", "l4", "cpu", "144", "72"),
+        Quota("labelling", "l4", "memory", "576Gi", "288Gi"),
+        Quota("training", "l4", GPU, "4", "2"),
+        Quota("training", "l4", "cpu", "48", "24"),
+        Quota("training", "l4", "memory", "192Gi", "96Gi"),
+        Quota("training", "h100", GPU, "32", "16"),
+        Quota("training", "h100", "cpu", "832", "416"),
+        Quota("training", "h100", "memory", "7488Gi", "3744Gi"),
+    ],
 }
 LIMITS = {
     POOLS: [
@@ -189,6 +215,18 @@ CAPACITIES = [
     (WITNESSES, "physics", "l40s", GPU, "6"),
     (WITNESSES, "physics", "l40s", "cpu", "124"),
     (WITNESSES, "physics", "l40s", "memory", "1006Gi"),
+    (AWS, "foundation", "p5-on-demand", GPU, "16"),
+    (AWS, "foundation", "p5-on-demand", "cpu", "380"),
+    (AWS, "foundation", "p5-on-demand", "memory", "3860Gi"),
+    (AWS, "foundation", "p5-block", GPU, "32"),
+    (AWS, "foundation", "p5-block", "cpu", "760"),
+    (AWS, "foundation", "p5-block", "memory", "7720Gi"),
+    (GCP, "vision", "l4", GPU, "8"),
+    (GCP, "vision", "l4", "cpu", "96"),
+    (GCP, "vision", "l4", "memory", "384Gi"),
+    (GCP, "vision", "h100", GPU, "16"),
+    (GCP, "vision", "h100", "cpu", "416"),
+    (GCP, "vision", "h100", "memory", "3744Gi"),
 ]
 EMPTY = {
     TEAMS: {"teams"},
@@ -200,6 +238,8 @@ EMPTY = {
     TROUBLE: {"research"},
     DIED: {"vision"},
     WITNESSES: {"physics"},
+    AWS: {"foundation"},
+    GCP: {"vision"},
 }
 """Cohorts that declare nothing and get an empty list."""
 
@@ -220,6 +260,8 @@ CONDITIONS = {
     (TROUBLE, "research"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (DIED, "vision"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (WITNESSES, "physics"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (AWS, "foundation"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (GCP, "vision"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
 }
 WARNINGS: dict[str, list[tuple[str, ...]]] = {
     TEAMS: [],
@@ -238,6 +280,8 @@ WARNINGS: dict[str, list[tuple[str, ...]]] = {
     TROUBLE: [],
     DIED: [],
     WITNESSES: [],
+    AWS: [],
+    GCP: [],
 }
 
 
@@ -667,6 +711,58 @@ def test_witnesses_that_are_listed_themselves_are_warned_of(tmp_path: Path) -> N
     err = dqo("plan", "-f", folder, "-o", "json").err
     assert "adds up h100/nvidia.com/gpu, l40s/nvidia.com/gpu of gpus-offered and of gpus-healthy" in err
     assert "list a composite of both with `combine: Min` in their place" in err
+
+
+def test_half_of_the_quota_is_two_machines_and_the_block_four() -> None:
+    """Only whole machines, and what a node has for jobs: 190 CPUs and 1930Gi of each."""
+    objects = {each["kind"]: each for each in _manifests(AWS)}
+    [[quota], [block]] = [each["entries"] for each in objects["CloudQuotaParameters"]["spec"]["aws"]["flavors"]]
+    published = {
+        each["name"]: each["resources"] for each in objects["CapacityProvider"]["status"]["capacity"]["flavors"]
+    }
+    assert "800 vCPUs × 0.5 = 400" in _readme(AWS)
+    machines = int(800 * Fraction(quota["share"]) / 192)
+    for entry, flavor, count in ((quota, "p5-on-demand", machines), (block, "p5-block", 4)):
+        of_one = {GPU: 8, **entry["perInstance"]}
+        assert published[flavor].keys() == of_one.keys()
+        for resource, amount in of_one.items():
+            assert Quantity.of(published[flavor][resource]).nanos == Quantity.of(amount).nanos * count
+
+
+def _with_status(example: str, tmp_path: Path, *changes: tuple[str, str]) -> dict[tuple[str, str], str]:
+    """The GPUs of each queue and flavor after these changes of the amounts in the recorded status."""
+    folder = shutil.copytree(EXAMPLES / example, tmp_path / example)
+    text = (folder / "provider.yaml").read_text()
+    for old, new in changes:
+        assert text.count(f"{old}\n") == 1
+        text = text.replace(f"{old}\n", f"{new}\n")
+    (folder / "provider.yaml").write_text(text)
+    return {
+        (item["metadata"]["name"], flavor["name"]): quota["nominalQuota"]
+        for item in json.loads(dqo("plan", "-f", folder, "-o", "json").out)["items"]
+        if item["kind"] == "ClusterQueue"
+        for group in item["status"]["effectiveQuotas"]["resourceGroups"]
+        for flavor in group["flavors"]
+        for quota in flavor["resources"]
+        if quota["name"] == GPU
+    }
+
+
+def test_at_the_end_of_the_block_its_quotas_are_gone(tmp_path: Path) -> None:
+    """What the README invites to try; what is on demand stays."""
+    gpus = _with_status(AWS, tmp_path, ('"760"', '"0"'), ("7720Gi", '"0"'), ('"32"', '"0"'))
+    assert {flavor: gpus["pretraining", flavor] for flavor in ("p5-block", "p5-on-demand")} == {
+        "p5-block": "0",
+        "p5-on-demand": "8",
+    }
+    assert _stands("become 0", " ".join(_readme(AWS).split()))
+
+
+def test_a_higher_quota_over_all_regions_gives_all_of_the_l4(tmp_path: Path) -> None:
+    """What the README invites to try."""
+    gpus = _with_status(GCP, tmp_path, ('"96"', '"192"'), ("384Gi", "768Gi"), ('"8"', '"16"'))
+    assert (gpus["labelling", "l4"], gpus["training", "l4"]) == ("12", "4")
+    assert "the two queues get 12 and 4" in _readme(GCP)
 
 
 @pytest.mark.parametrize("example", QUOTAS)

@@ -12,7 +12,19 @@ import yaml
 
 from tests.controlplane.admin import Admin, Refused
 from tests.controlplane.plane import ControlPlane
-from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, FULL, GOOD, KINDS, Case, present
+from tests.unit.kueue_dqo.api import cloud_specs
+from tests.unit.kueue_dqo.api.parameter_specs import (
+    API_VERSION,
+    BAD,
+    BASES,
+    CLOUD,
+    FULL,
+    GCP,
+    GOOD,
+    KINDS,
+    Case,
+    present,
+)
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "manifests/crds/providers"
@@ -20,7 +32,13 @@ EXAMPLES = sorted((ROOT / "examples/parameters").glob("*.yaml"))
 PLURALS = dict(
     zip(
         KINDS,
-        ("nodeinventoryparameters", "nvidiagpuparameters", "manualcapacities", "compositeparameters"),
+        (
+            "nodeinventoryparameters",
+            "cloudquotaparameters",
+            "nvidiagpuparameters",
+            "manualcapacities",
+            "compositeparameters",
+        ),
         strict=True,
     )
 )
@@ -45,13 +63,19 @@ def _object(kind: str, name: str = "sample") -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": present(FULL[kind])}
 
 
-@pytest.mark.parametrize("case", GOOD, ids=str)
+@pytest.mark.parametrize("case", [*GOOD, *cloud_specs.GOOD], ids=str)
 def test_what_the_rules_allow_is_taken(case: Case, shared_plane: ControlPlane) -> None:
     """The same table as for the checks of manifests."""
     _try(shared_plane.admin, case.manifest)
 
 
-@pytest.mark.parametrize("case", BAD, ids=str)
+def test_shares_are_not_added_up_by_a_definition(shared_plane: ControlPlane) -> None:
+    """As docs of the provider say: it is the provider that refuses them."""
+    for case in cloud_specs.BEYOND_DEFINITIONS:
+        _try(shared_plane.admin, case.manifest)
+
+
+@pytest.mark.parametrize("case", [*BAD, *cloud_specs.BAD], ids=str)
 def test_what_the_rules_forbid_is_refused_with_a_message_that_names_the_field(
     case: Case, shared_plane: ControlPlane
 ) -> None:
@@ -144,6 +168,12 @@ def test_overrides_keep_the_order_in_which_they_are_applied(admin: Admin) -> Non
 
 ROWS: dict[str, dict[str, Any]] = {
     "NodeInventoryParameters": {"Cordoned": "CountAllocated", "Reserve": "UnmanagedPods"},
+    CLOUD: {
+        "AWS": '["us-east-1","us-west-2"]',
+        "Role": "arn:aws:iam::111122223333:role/kueue-dqo",
+        "Google Cloud": None,
+        "Project": None,
+    },
     "NvidiaGpuParameters": {"MIG strategy": "Mixed", "Grace": "30m"},
     "ManualCapacity": {"Baseline": '[{"name":"h100","resources":{"cpu":"960","memory":"1.5Ti","nvidia.com/gpu":80}}]'},
     "CompositeParameters": {"Combine": "Min", "Members": '[{"name":"nodes"},{"name":"account.eu-west-1"}]'},
@@ -157,6 +187,14 @@ def test_parameters_are_listed_with_what_matters_most(kind: str, admin: Admin) -
     (row,) = admin.table(f"/apis/{API_VERSION}/{PLURALS[kind]}")
     assert row.pop("Age")
     assert row == {"Name": "sample", **ROWS[kind], "Fall after": "10m", "Max fall": 30}
+
+
+def test_a_project_of_google_cloud_is_listed_too(admin: Admin) -> None:
+    """Of two clouds, an object has one."""
+    admin.create({**_object(CLOUD), "spec": BASES[GCP]})
+    (row,) = admin.table(f"/apis/{API_VERSION}/{PLURALS[CLOUD]}")
+    assert (row["Google Cloud"], row["Project"]) == ('["us-central1","europe-west4"]', "vision-prod")
+    assert row["AWS"] is row["Role"] is None
 
 
 @each_kind
@@ -183,9 +221,13 @@ def _documents(path: Path) -> list[dict[str, Any]]:
 
 def test_there_is_an_example_of_every_kind() -> None:
     """With every field that the kind has."""
-    shown = {document["kind"]: document["spec"] for path in EXAMPLES for document in _documents(path)}
+    shown: dict[str, set[str]] = {}
+    for path in EXAMPLES:
+        for document in _documents(path):
+            shown.setdefault(document["kind"], set()).update(document["spec"])
     for kind in KINDS:
-        assert shown[kind].keys() == FULL[kind].keys()
+        clouds = BASES[GCP].keys() if kind == CLOUD else set()
+        assert shown[kind] == FULL[kind].keys() | clouds
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

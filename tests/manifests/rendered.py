@@ -17,12 +17,14 @@ ROOT: Final = Path(__file__).parents[2]
 MANIFESTS: Final = ROOT / "manifests"
 GPUS: Final = "nvidia-gpu"
 AGENT: Final = "nvidia-gpu-agent"
-PROVIDERS: Final = ("composite", "manual", "node-inventory", GPUS)
+CLOUDS: Final = "cloud-quota"
+PROVIDERS: Final = (CLOUDS, "composite", "manual", "node-inventory", GPUS)
 PROVIDERS_OVERLAY: Final = "providers"
 GPU_OVERLAYS: Final = ("nvidia-gpu", "nvidia-gpu-hostpath")
-OVERLAYS: Final = tuple(
-    sorted({folder.name for folder in (MANIFESTS / "overlays").iterdir()} - {PROVIDERS_OVERLAY, *GPU_OVERLAYS})
-)
+CLOUD_OVERLAYS: Final = ("aws", "gcp")
+"""What differs between them and the base is in `test_cloud_quota.py`."""
+_OTHERS: Final = {PROVIDERS_OVERLAY, *GPU_OVERLAYS, *CLOUD_OVERLAYS}
+OVERLAYS: Final = tuple(sorted({folder.name for folder in (MANIFESTS / "overlays").iterdir()} - _OTHERS))
 """Those of the orchestrator, one for each road."""
 DAEMONS: Final = (*OVERLAYS, *PROVIDERS)
 """Everything that runs as a Deployment: the orchestrator on each road, and each provider."""
@@ -53,6 +55,8 @@ def daemon(name: str) -> tuple[dict[str, Any], ...]:
     """What one of the daemons is installed with: its own objects, and those that all have in common."""
     if name in OVERLAYS:
         return overlay(name)
+    if name == CLOUDS:
+        return render("base/namespace") + render(f"base/{CLOUDS}")
     return tuple(
         each
         for each in overlay(GPUS if name in {GPUS, AGENT} else PROVIDERS_OVERLAY)
@@ -63,6 +67,12 @@ def daemon(name: str) -> tuple[dict[str, Any], ...]:
 def component(name: str) -> str:
     """What the daemon's objects and its container are called."""
     return "orchestrator" if name in OVERLAYS else name
+
+
+def selector(name: str) -> dict[str, str]:
+    """The labels that tell the daemon's pods from all others; where several may stand side by side, from theirs too."""
+    labels = {"app.kubernetes.io/name": "kueue-dqo", "app.kubernetes.io/component": component(name)}
+    return labels | ({"app.kubernetes.io/instance": name} if name == CLOUDS else {})
 
 
 def of_kind(objects: tuple[dict[str, Any], ...], kind: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from kueue_dqo import __version__
 from kueue_dqo.api.quantity import Quantity
 from tests.manifests.commands import FIELD_OF, command, environment
-from tests.manifests.rendered import DAEMONS, NAMESPACE, component, container, daemon, only, pod
+from tests.manifests.rendered import DAEMONS, NAMESPACE, component, container, daemon, only, pod, selector
 
 
 @pytest.mark.parametrize("name", DAEMONS)
@@ -59,13 +59,13 @@ def test_everything_selects_the_pods_and_only_them(name: str) -> None:
     """By labels that the pods carry and that tell the component."""
     objects = daemon(name)
     template = pod(name)
-    selector = only(objects, "Deployment")["spec"]["selector"]["matchLabels"]
-    assert selector == {"app.kubernetes.io/name": "kueue-dqo", "app.kubernetes.io/component": component(name)}
-    assert selector.items() <= template["metadata"]["labels"].items()
-    assert only(objects, "Service")["spec"]["selector"] == selector
-    assert only(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == selector
+    chosen = only(objects, "Deployment")["spec"]["selector"]["matchLabels"]
+    assert chosen == selector(name)
+    assert chosen.items() <= template["metadata"]["labels"].items()
+    assert only(objects, "Service")["spec"]["selector"] == chosen
+    assert only(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == chosen
     for spread in template["spec"]["topologySpreadConstraints"]:
-        assert spread["labelSelector"]["matchLabels"] == selector
+        assert spread["labelSelector"]["matchLabels"] == chosen
 
 
 @pytest.mark.parametrize("name", DAEMONS)

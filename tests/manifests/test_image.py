@@ -20,6 +20,7 @@ from kueue_dqo import __version__
 from tests.manifests.rendered import ROOT, pod
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = ("aws", "gcp", "nvidia")
 PINS = re.compile(r"^([A-Za-z0-9._-]+)==(\S+) ((?:\\\n    --hash=sha256:[0-9a-f]{64} ?)+)$", re.MULTILINE)
 
 
@@ -84,19 +85,20 @@ def _needed(roots: list[str], machine: str) -> set[str]:
         "python_full_version": version,
         "python_version": version.rpartition(".")[0],
         "sys_platform": "linux",
-        "extra": "",
     }
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     waiting = [Requirement(root) for root in roots]
     while waiting:
         each = waiting.pop()
         name = canonicalize_name(each.name)
-        if name in seen or (each.marker and not each.marker.evaluate(environment)):
-            continue
-        assert not each.extras, each
-        seen.add(name)
-        waiting += map(Requirement, requires(name) or [])
-    return seen
+        for extra in ("", *sorted(each.extras)):
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            needed = map(Requirement, requires(name) or [])
+            in_force = environment | {"extra": extra}
+            waiting += [other for other in needed if other.marker is None or other.marker.evaluate(in_force)]
+    return {name for name, _ in seen}
 
 
 def test_both_stages_stand_on_one_exact_python() -> None:
@@ -131,9 +133,9 @@ def test_what_the_wheel_needs_is_copied() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_exactly_what_the_daemons_need_is_pinned(machine: str) -> None:
-    """The project's own dependencies and theirs, and the one extra that a daemon in a pod needs."""
+    """The project's own dependencies and theirs, and the extras that some daemon in a pod needs."""
     project = PROJECT["project"]
-    roots = [*project["dependencies"], *project["optional-dependencies"]["nvidia"]]
+    roots = [*project["dependencies"], *(each for extra in EXTRAS for each in project["optional-dependencies"][extra])]
     assert set(_pins("docker/requirements.txt")) == _needed(roots, machine)
 
 
@@ -143,7 +145,16 @@ def test_the_image_has_what_agents_read_gpus_with() -> None:
     assert "nvidia-ml-py" in pins
     assert {name for name in pins if name.startswith(("nvidia", "cuda"))} == {"nvidia-ml-py"}
     assert "pynvml" not in pins
-    assert "--extra nvidia " in (ROOT / "docker/requirements.txt").read_text().splitlines()[1]
+
+
+def test_the_image_has_what_clouds_are_asked_with() -> None:
+    """As the command at the top of the file says, and without what only a person at a terminal needs."""
+    pins = set(_pins("docker/requirements.txt"))
+    assert {"boto3", "google-cloud-compute", "google-cloud-quotas"} <= pins
+    assert pins.isdisjoint({"rich", "moto"})
+    told = (ROOT / "docker/requirements.txt").read_text().splitlines()[1]
+    assert " ".join(f"--extra {extra}" for extra in EXTRAS) in told
+    assert told.count("--extra") == len(EXTRAS)
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

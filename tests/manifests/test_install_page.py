@@ -41,10 +41,10 @@ def _blocks(language: str) -> list[str]:
 
 SNIPPETS: dict[str, Any] = {
     next(iter(plain.get("spec", plain))): plain
-    for plain in map(yaml.safe_load, _blocks("yml"))
+    for plain in map(yaml.safe_load, reversed(_blocks("yml")))
     if isinstance(plain, dict)
 }
-"""By their first field; but for patches that are lists."""
+"""By their first field, of several the first; but for patches that are lists."""
 
 
 def _pointer(*parts: str) -> str:

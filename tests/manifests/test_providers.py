@@ -13,6 +13,7 @@ from kueue_dqo.api.quantity import Quantity
 from tests.manifests.commands import command
 from tests.manifests.rendered import (
     AGENT,
+    CLOUDS,
     GPUS,
     MANIFESTS,
     PROVIDERS,
@@ -28,7 +29,7 @@ from tests.manifests.rendered import (
 
 CRDS = MANIFESTS / "crds/providers"
 IN_COMMON = ("Namespace", "PriorityClass")
-FOR_ALL = tuple(name for name in PROVIDERS if name != GPUS)
+FOR_ALL = tuple(name for name in PROVIDERS if name not in {GPUS, CLOUDS})
 
 
 def test_every_source_has_its_installation() -> None:
@@ -83,10 +84,10 @@ def test_the_overlay_tells_how_providers_stand_beside_an_orchestrator(folder: st
     assert len(told["components"]) == 1
 
 
-def test_those_that_read_nodes_have_memory_for_a_large_cluster() -> None:
-    """Every node of the cluster is kept."""
+def test_those_that_hold_much_have_memory_for_it() -> None:
+    """Every node of a large cluster, or the client libraries of two clouds."""
     memory = {name: Quantity.of(container(name)["resources"]["limits"]["memory"]) for name in PROVIDERS}
-    assert memory["node-inventory"] == memory[GPUS] == Quantity.of("512Mi")
+    assert memory["node-inventory"] == memory[GPUS] == memory[CLOUDS] == Quantity.of("512Mi")
     assert memory["manual"] == memory["composite"] < memory["node-inventory"]
 
 

@@ -73,6 +73,7 @@ PUBLISHES = (
 )
 OURS = "kueue-dqo.dev"
 OF_THE_PROVIDER = {
+    "cloud-quota": _rights("", OURS, "cloudquotaparameters", "list watch"),
     "node-inventory": _rights("", OURS, "nodeinventoryparameters", "list watch")
     | _rights("", "", "nodes", "list watch")
     | _rights("", KUEUE, "clusterqueues cohorts", "list watch"),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kueue_dqo.api.cloud import CloudQuotaParametersSpec
+from kueue_dqo.api.parameter_checks.cloud import cloud_quota_problems
 from kueue_dqo.api.parameter_checks.common import common_problems
 from kueue_dqo.api.parameter_checks.composite import composite_problems
 from kueue_dqo.api.parameter_checks.gpus import nvidia_gpu_problems
@@ -28,6 +30,8 @@ def problems_of_parameters(spec: CommonParameters) -> Iterator[FieldProblem]:
     match spec:
         case NodeInventoryParametersSpec():
             yield from node_inventory_problems(spec)
+        case CloudQuotaParametersSpec():
+            yield from cloud_quota_problems(spec)
         case NvidiaGpuParametersSpec():
             yield from nvidia_gpu_problems(spec)
         case ManualCapacitySpec():

@@ -7,41 +7,22 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from kueue_dqo.api.meta import parse_time
-from kueue_dqo.api.quantity import Quantity, QuantityError
+from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.cli.errors import EXIT_CHANGES, EXIT_NOT_DISTRIBUTED, CommandError, NoCluster
 from kueue_dqo.cli.manifests import read_manifests
 from kueue_dqo.cli.objects import Manifests
-from kueue_dqo.cli.options import cluster_options
+from kueue_dqo.cli.options import TABLE, cluster_options, files_options, max_file_size_option, output_option
 from kueue_dqo.cli.plan.computation import make_plan
 from kueue_dqo.cli.plan.output import json_text, yaml_text
 from kueue_dqo.cli.plan.warnings import notes, warnings
 from kueue_dqo.cli.terminal import one_line
 from orchestrator.enforcement.roads import Road
-
-_TABLE: Final = "table"
-
-
-class _Size(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
-    """A file size in bytes, written as a quantity."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Quantity:
-        if isinstance(value, Quantity):
-            return value
-        try:
-            size = Quantity.of(value)
-        except QuantityError as error:
-            self.fail(str(error), param, ctx)
-        if size < Quantity.of(1):
-            self.fail(f"{value!r} is no size: write at least 1 byte, such as 2Gi", param, ctx)
-        return size
 
 
 class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
@@ -59,23 +40,8 @@ class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
 
 
 @click.command
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    metavar="PATH",
-    multiple=True,
-    help="A file, a folder (read with all below it), or - for standard input. May be repeated; the -f may be left out.",
-)
-@click.argument("more_files", metavar="[PATH]...", nargs=-1)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice([_TABLE, "json", "yaml"]),
-    default=_TABLE,
-    show_default=True,
-    help="A table for a person, or a v1 List of the objects with what would stand in them.",
-)
+@files_options
+@output_option("A table for a person, or a v1 List of the objects with what would stand in them.")
 @click.option(
     "--road",
     type=click.Choice([road.value for road in Road]),
@@ -93,13 +59,7 @@ class _Time(click.ParamType):  # type: ignore[type-arg]  # generic only since cl
     is_flag=True,
     help="Exit with 2 when something would change, 3 when some orchestrator cannot compute or distribute.",
 )
-@click.option(
-    "--max-file-size",
-    type=_Size(),
-    default="1Gi",
-    show_default=True,
-    help="Refuse to read a file larger than this.",
-)
+@max_file_size_option
 @cluster_options
 def plan(
     files: tuple[str, ...],
@@ -171,7 +131,7 @@ def _plan(
     planned = make_plan(manifests, road, at or datetime.datetime.now(datetime.UTC))
     if at is not None and not planned.depending_on_time:
         planned.notes.append("--at makes no difference: no capacity that is computed here depends on the time")
-    if output == _TABLE:
+    if output == TABLE:
         from kueue_dqo.cli.plan.table import show  # rich is slow to import
 
         show(planned, warnings(planned), notes(planned))

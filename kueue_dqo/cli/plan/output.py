@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any, Final
-
-import msgspec
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import KUEUE_GROUP
 from kueue_dqo.api.scheme import to_manifest
-from kueue_dqo.cli.documents import plain_scalar
-from kueue_dqo.cli.errors import CommandError
+from kueue_dqo.cli.listing import as_json, as_yaml, listed
 from kueue_dqo.cli.plan.computation import Plan
 
 _DQO_VERSION: Final = f"{KUEUE_GROUP}/v1alpha1"
@@ -46,40 +41,17 @@ def as_list(plan: Plan) -> dict[str, Any]:
             for key in sorted(quotas)
             if key.kind == kind
         ]
-    return {"apiVersion": "v1", "kind": "List", "items": items}
+    return listed(items)
 
 
 def json_text(plan: Plan, *, ascii_only: bool = False) -> str:
     """The list as JSON; other characters than ASCII's are escaped where the output cannot hold them."""
-    listed = as_list(plan)
-    if ascii_only:
-        return json.dumps(listed, indent=2) + "\n"
-    return msgspec.json.format(msgspec.json.encode(listed), indent=2).decode() + "\n"
+    return as_json(as_list(plan), ascii_only=ascii_only)
 
 
 def yaml_text(plan: Plan, *, ascii_only: bool = False) -> str:
     """The list as YAML, like `json_text`. Raises CommandError where PyYAML is not installed."""
-    try:
-        import yaml  # only those who want YAML need it
-    except ImportError as error:
-        msg = "YAML needs PyYAML: install kueue-dqo[cli], or use -o json"
-        raise CommandError(msg) from error
-
-    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # chosen at run time
-        def ignore_aliases(self, data: object) -> bool:
-            del data
-            return True
-
-    def string(dumper: Any, text: str) -> Any:
-        style = '"' if _LOOKS_LIKE_A_NUMBER.match(text) or plain_scalar(text) != text else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-    Dumper.add_representer(str, string)
-    return str(yaml.dump(as_list(plan), Dumper=Dumper, sort_keys=False, allow_unicode=not ascii_only, width=120))
-
-
-_LOOKS_LIKE_A_NUMBER: Final = re.compile(r"[-+.]?[0-9]")
-"""Quoted, so that no reader takes `120e3` for a number, whatever its version of YAML."""
+    return as_yaml(as_list(plan), ascii_only=ascii_only)
 
 
 def _object(api_version: str, kind: str, object_name: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
+from kueue_dqo.cli.plan.clouds import without_answers
 from kueue_dqo.cli.plan.composites import counted_twice, flavors_bounded_by_nodes, gpus_counted_twice
 from kueue_dqo.cli.plan.computation import Plan
 from kueue_dqo.cli.plan.nodes import agents_with_problems, matches, without_nodes, without_reports
@@ -56,6 +57,7 @@ def warnings(plan: Plan) -> list[str]:
     found += without_nodes(plan)
     found += without_reports(plan)
     found += agents_with_problems(plan)
+    found += without_answers(plan)
     found += _silent_providers(plan)
     found += _ignored_capacity(plan)
     found += counted_twice(plan)

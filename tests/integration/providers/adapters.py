@@ -18,6 +18,8 @@ from typing import Any, Final
 from tests.integration.daemons import ROOT
 from tests.integration.objects import NODES, add_node, flavor, provider, publish
 from tests.integration.providers.adapter import LABEL, Adapter, composed
+from tests.integration.providers.aws_cloud_quota import AwsCloudQuota
+from tests.integration.providers.gcp_cloud_quota import GcpCloudQuota
 from tests.integration.providers.inventory_service import InventoryService, inventory_service
 from tests.integration.providers.nvidia_gpu import CountingGpuPods, NvidiaGpu
 from tests.integration.providers.scenes import GPU, POOL
@@ -139,7 +141,15 @@ class RackPower(Adapter):
         return "SourceUnavailable"
 
 
-ADAPTERS: Final[tuple[type[Adapter], ...]] = (NodeInventory, Manual, Composite, NvidiaGpu, RackPower)
+ADAPTERS: Final[tuple[type[Adapter], ...]] = (
+    NodeInventory,
+    Manual,
+    Composite,
+    NvidiaGpu,
+    AwsCloudQuota,
+    GcpCloudQuota,
+    RackPower,
+)
 COUNTING_PODS: Final[tuple[type[Adapter], ...]] = (CountingPods, CountingGpuPods)
 """Those of `ADAPTERS` that may count pods, with the right to do so."""
 

@@ -7,7 +7,12 @@ from typing import Any, Final, NamedTuple
 
 NODES, MANUAL, COMPOSITE = "NodeInventoryParameters", "ManualCapacity", "CompositeParameters"
 GPUS: Final = "NvidiaGpuParameters"
-KINDS: Final = (NODES, GPUS, MANUAL, COMPOSITE)
+CLOUD: Final = "CloudQuotaParameters"
+KINDS: Final = (NODES, CLOUD, GPUS, MANUAL, COMPOSITE)
+OF_ANY_FLAVOR: Final = (NODES, GPUS, MANUAL, COMPOSITE)
+"""Those whose headroom may be of a flavor that they do not name themselves."""
+GCP: Final = "CloudQuotaParameters of Google Cloud"
+"""Not a kind, but another base of one: two clouds are never in one object."""
 API_VERSION: Final = "kueue-dqo.dev/v1alpha1"
 
 
@@ -48,7 +53,120 @@ SELECTOR: Final[dict[str, Any]] = {
         {"key": "example.com/broken", "operator": "DoesNotExist"},
     ],
 }
+AWS_ACCOUNT: Final[dict[str, Any]] = {
+    "regions": ["us-east-1", "us-west-2"],
+    "assumeRole": {"arn": "arn:aws:iam::111122223333:role/kueue-dqo", "externalId": "research"},
+    "flavors": [
+        {
+            "name": "h100",
+            "combine": "Max",
+            "entries": [
+                {
+                    "region": "us-east-1",
+                    "instanceType": "p5.48xlarge",
+                    "quota": {"code": "L-417A185B", "service": "ec2", "purchaseOption": "OnDemand"},
+                    "share": "0.5",
+                    "maxInstances": 8,
+                    "perInstance": {"cpu": 190, "memory": "1930Gi", "vpc.amazonaws.com/efa": 32},
+                },
+                {
+                    "region": "us-east-1",
+                    "instanceType": "p5.48xlarge",
+                    "capacityReservations": {"ids": ["cr-0123456789abcdef0", "cr-0123456789abcdef1"]},
+                },
+            ],
+        },
+        {
+            "name": "a100",
+            "combine": "Sum",
+            "entries": [
+                {
+                    "region": "us-west-2",
+                    "instanceType": "p4d.24xlarge",
+                    "quota": {"code": "L-7212CCBC", "purchaseOption": "Spot"},
+                },
+                {
+                    "region": "us-west-2",
+                    "instanceType": "p4d.24xlarge",
+                    "capacityReservations": {"tags": {"team": "research", "Name (of whatever)": ""}},
+                },
+                {
+                    "region": "us-west-2",
+                    "instanceType": "p4d.24xlarge",
+                    "capacityBlocks": {"ids": ["cr-0a1b2c3d4e5f67890"], "stopAdmittingBefore": "2h"},
+                },
+                {
+                    "region": "us-east-1",
+                    "instanceType": "p4d.24xlarge",
+                    "capacityBlocks": {"tags": {"team": "research"}},
+                },
+            ],
+        },
+    ],
+}
+GCP_PROJECT: Final[dict[str, Any]] = {
+    "project": "vision-prod",
+    "regions": ["us-central1", "europe-west4"],
+    "impersonateServiceAccount": "kueue-dqo@vision-prod.iam.gserviceaccount.com",
+    "flavors": [
+        {
+            "name": "h100",
+            "combine": "Max",
+            "entries": [
+                {
+                    "region": "us-central1",
+                    "machineType": "a3-highgpu-8g",
+                    "gpuFamily": {
+                        "name": "NVIDIA_H100",
+                        "quotaId": "GPUS-PER-GPU-FAMILY-per-project-region",
+                        "service": "compute.googleapis.com",
+                    },
+                    "share": "0.5",
+                    "maxInstances": 4,
+                    "perInstance": {"cpu": 200},
+                },
+                {
+                    "region": "us-central1",
+                    "machineType": "a3-highgpu-8g",
+                    "reservations": {
+                        "names": ["h100-2026"],
+                        "zones": ["us-central1-a", "us-central1-ai1b"],
+                        "project": "ml-platform",
+                    },
+                    "share": "250m",
+                },
+            ],
+        },
+        {
+            "name": "a100",
+            "combine": "Sum",
+            "entries": [
+                {
+                    "region": "us-central1",
+                    "machineType": "a2-highgpu-8g",
+                    "metric": {
+                        "name": "PREEMPTIBLE_NVIDIA_A100_GPUS",
+                        "unit": "Accelerators",
+                        "globalMetric": "GPUS_ALL_REGIONS",
+                    },
+                },
+                {
+                    "region": "us-central1",
+                    "machineType": "n1-standard-32",
+                    "accelerators": 4,
+                    "metric": {"name": "NVIDIA_T4_GPUS"},
+                },
+                {
+                    "region": "europe-west4",
+                    "machineType": "a2-highgpu-8g",
+                    "reservations": {"names": ["a100-2026"]},
+                },
+            ],
+        },
+    ],
+}
 FULL: Final[dict[str, dict[str, Any]]] = {
+    CLOUD: {**COMMON, "aws": AWS_ACCOUNT},
     NODES: {
         **COMMON,
         "nodeSelector": SELECTOR,
@@ -93,6 +211,8 @@ FULL: Final[dict[str, dict[str, Any]]] = {
     },
 }
 """Every field that there is."""
+BASES: Final[dict[str, dict[str, Any]]] = {**FULL, GCP: {**COMMON, "gcp": GCP_PROJECT}}
+"""What cases change."""
 
 
 class Case(NamedTuple):
@@ -106,16 +226,18 @@ class Case(NamedTuple):
     """The field of the problem, below `spec`; empty for the path itself."""
     says: str = ""
     """A part of the problem."""
+    base: str = ""
+    """Which of BASES is changed; empty for that of the kind."""
 
     def __str__(self) -> str:
         text = "absent" if self.value is ABSENT else repr(self.value)
-        return f"{self.kind} {self.path} {text[:40]}".encode("ascii", "replace").decode()
+        return f"{self.base or self.kind} {self.path} {text[:40]}".encode("ascii", "replace").decode()
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The object."""
         obj: dict[str, Any] = {"apiVersion": API_VERSION, "kind": self.kind, "metadata": {"name": "sample"}}
-        obj["spec"] = changed(FULL[self.kind], self.path, self.value) if self.path else self.value
+        obj["spec"] = changed(BASES[self.base or self.kind], self.path, self.value) if self.path else self.value
         obj["spec"] = present(obj["spec"])
         return obj
 
@@ -123,6 +245,8 @@ class Case(NamedTuple):
     def named(self) -> str:
         """The field of the problem, with its whole path."""
         field = self.field or self.path
+        if not field:
+            return "spec"
         parts = [f"[{step}]" if step.isdigit() else f".{step}" for step in field.split(".")]
         return f"spec{''.join(parts)}"
 
@@ -188,7 +312,7 @@ GOOD: Final = [
     *_common(f"{HEADROOM}.0.percent", 1),
     *_common(f"{HEADROOM}.0.percent", 100),
     *(Case(NODES, f"{HEADROOM}.1.quantity", each) for each in (0, "0", "-0", "1n", ".5", "5.", "+1", "1e3", "2Gi")),
-    *_common(f"{HEADROOM}.0.flavor", SUBDOMAIN),
+    *(Case(kind, f"{HEADROOM}.0.flavor", SUBDOMAIN) for kind in OF_ANY_FLAVOR),
     *_common(GUARDS, {}),
     *_common(GUARDS, {"fallAfter": "0s"}),
     *_common(GUARDS, {"riseAfter": "8784h"}),
@@ -311,7 +435,12 @@ BAD: Final = [
         Case(
             kind,
             "",
-            {**FULL[kind], "resources": {"exclude": [GPU]}, "headroom": _pairs(1, GPU), "explicitZeros": ABSENT},
+            {
+                **FULL[kind],
+                "resources": {"exclude": [GPU]},
+                "headroom": [{"flavor": "h100", "resource": GPU, "percent": 1}],
+                "explicitZeros": ABSENT,
+            },
             f"{HEADROOM}.0.resource",
             "in spec.resources.exclude",
         )
@@ -322,7 +451,7 @@ BAD: Final = [
     Case(NODES, f"{HEADROOM}.0.resource", ABSENT, says="is required and missing"),
     *(
         Case(kind, "", {**FULL[kind], "resources": {}, "explicitZeros": ABSENT, "headroom": _pairs(257, GPU)}, HEADROOM)
-        for kind in KINDS
+        for kind in OF_ANY_FLAVOR
     ),
     *(Case(NODES, f"{GUARDS}.fallAfter", each, says="is no duration") for each in NO_DURATIONS),
     *(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kueue_dqo.api import dqo, kueue, parameters
+from kueue_dqo.api import cloud, dqo, kueue, parameters
 from kueue_dqo.api.dqo import (
     Capacity,
     CapacityDiscovery,
@@ -103,5 +103,6 @@ def test_conditions_and_reasons_are_those_of_the_api() -> None:
 def test_controllers_are_known_by_their_names() -> None:
     """As providers and admission checks name them."""
     assert parameters.NODE_INVENTORY_CONTROLLER == "kueue-dqo.dev/node-inventory"
+    assert cloud.CLOUD_QUOTA_CONTROLLER == "kueue-dqo.dev/cloud-quota"
     assert parameters.COMPOSITE_CONTROLLER == "kueue-dqo.dev/composite"
     assert kueue.PROVISIONING_REQUEST_CONTROLLER == "kueue.x-k8s.io/provisioning-request"

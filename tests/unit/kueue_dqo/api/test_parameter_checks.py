@@ -16,7 +16,17 @@ from kueue_dqo.api import gpu_checks, problems, recurrences
 from kueue_dqo.api.durations import LONGEST
 from kueue_dqo.api.gpu import SHARED_SUFFIX
 from kueue_dqo.api.meta import ObjectMeta
-from kueue_dqo.api.parameter_checks import common, composite, gpus, manual, nodes
+from kueue_dqo.api.parameter_checks import (
+    cloud,
+    cloud_aws,
+    cloud_forms,
+    cloud_gcp,
+    common,
+    composite,
+    gpus,
+    manual,
+    nodes,
+)
 from kueue_dqo.api.parameters import (
     CommonParameters,
     Guards,
@@ -26,9 +36,12 @@ from kueue_dqo.api.parameters import (
     SelectorOperator,
 )
 from kueue_dqo.api.problems import FieldProblem, Form
+from kueue_dqo.api.resources import CPU
 from kueue_dqo.api.scheme import KnownKind, ObjectInvalid, decode, known_kind, to_manifest
 from kueue_dqo.api.validation import problems_of
+from providers.cloud_quota import shapes
 from providers.guards.breaker import ONE_LOSS
+from tests.unit.kueue_dqo.api import cloud_specs
 from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, COMMON, FULL, GOOD, KINDS, Case
 
 ROOT = Path(__file__).parents[4]
@@ -50,7 +63,7 @@ def _problems(manifest: dict[str, Any]) -> list[FieldProblem]:
     return list(raised.value.problems)
 
 
-@pytest.mark.parametrize("case", GOOD, ids=str)
+@pytest.mark.parametrize("case", [*GOOD, *cloud_specs.GOOD, *cloud_specs.ADDING_UP], ids=str)
 def test_what_the_rules_allow_is_taken(case: Case) -> None:
     """And read whole, and written as it can be read again."""
     spec = _decoded(case.manifest).spec
@@ -59,7 +72,7 @@ def test_what_the_rules_allow_is_taken(case: Case) -> None:
     assert _decoded({**case.manifest, "spec": written}).spec == spec
 
 
-@pytest.mark.parametrize("case", BAD, ids=str)
+@pytest.mark.parametrize("case", [*BAD, *cloud_specs.BAD, *cloud_specs.BEYOND_DEFINITIONS], ids=str)
 def test_what_the_rules_forbid_is_named_with_its_field(case: Case) -> None:
     """That field and no other: the same parameters without the one change are good."""
     found = _problems(case.manifest)
@@ -262,7 +275,7 @@ def _common_fields(schema: dict[str, Any]) -> dict[str, Any]:
 def _common_rules(schema: dict[str, Any]) -> list[dict[str, str]]:
     """Those of the spec that join two of these fields."""
     rules = schema["properties"]["spec"]["x-kubernetes-validations"]
-    return [rule for rule in rules if rule["fieldPath"].removeprefix(".") in COMMON]
+    return [rule for rule in rules if rule.get("fieldPath", "").removeprefix(".") in COMMON]
 
 
 def test_what_a_fall_is_measured_by_is_told_as_it_is() -> None:
@@ -275,6 +288,26 @@ def test_what_a_fall_is_measured_by_is_told_as_it_is() -> None:
 
 
 FORMS = {
+    "aws.regions.*": cloud_forms.AWS_REGION,
+    "aws.flavors.*.entries.*.region": cloud_forms.AWS_REGION,
+    "assumeRole.arn": cloud_forms.ROLE_ARN,
+    ".externalId": cloud_forms.EXTERNAL_ID,
+    ".instanceType": cloud_forms.INSTANCE_TYPE,
+    "quota.code": cloud_forms.QUOTA_CODE,
+    "quota.service": cloud_forms.SERVICE_CODE,
+    ".ids.*": cloud_forms.RESERVATION_ID,
+    "gcp.regions.*": cloud_forms.GCP_REGION,
+    "gcp.flavors.*.entries.*.region": cloud_forms.GCP_REGION,
+    ".project": cloud_forms.PROJECT,
+    ".impersonateServiceAccount": cloud_forms.SERVICE_ACCOUNT,
+    ".machineType": cloud_forms.MACHINE_TYPE,
+    "metric.name": cloud_forms.METRIC,
+    ".globalMetric": cloud_forms.GLOBAL_METRIC,
+    "gpuFamily.name": cloud_forms.GPU_FAMILY,
+    "gpuFamily.quotaId": cloud_forms.QUOTA_ID,
+    "gpuFamily.service": cloud_forms.QUOTA_SERVICE,
+    "reservations.names.*": cloud_forms.GCP_RESERVATION,
+    "reservations.zones.*": cloud_forms.GCP_ZONE,
     "sharing.*.resource": gpu_checks.DEVICES,
     "sharing.*.rename": gpu_checks.NVIDIA_RESOURCE,
     ".flavor": problems.OBJECT_NAME,
@@ -306,7 +339,10 @@ def test_texts_have_the_same_form_and_length_in_both(kind: str) -> None:
             assert used[path] == (form.longest, f"^{form.pattern.pattern}$"), path
         elif schema.get("type") == "string" and "enum" not in schema:
             assert path.endswith(
-                (".fallAfter", ".riseAfter", ".breakerGrace", ".readyDelay", ".grace", ".recurrence")
+                (
+                    *(".fallAfter", ".riseAfter", ".breakerGrace", ".readyDelay", ".grace", ".stopAdmittingBefore"),
+                    *(".recurrence", ".tags.*"),
+                )
             ), path
     assert used
 
@@ -345,7 +381,11 @@ def test_recurrences_have_the_same_form_in_both() -> None:
 def test_keys_of_mappings_have_the_same_form_in_both(kind: str) -> None:
     """A schema has no patterns for keys, so a rule has."""
     for path, schema in _nodes(_schema(kind)["properties"]["spec"]):
-        if "additionalProperties" in schema:
+        if path.endswith(".tags"):  # of which EC2 takes nearly any
+            assert f"key.size() >= 1 && key.size() <= {cloud_forms.LONGEST_TAG_KEY}" in _rules(schema)
+            assert schema["additionalProperties"]["maxLength"] == cloud_forms.LONGEST_TAG_VALUE
+            assert schema["maxProperties"] == cloud_aws.MAX_TAGS
+        elif "additionalProperties" in schema:
             form: Form = problems.LABEL_KEY if path.endswith("matchLabels") else problems.RESOURCE_NAME
             assert f"matches(r'^{form.pattern.pattern}$')" in _rules(schema), path
             assert f"size() <= {form.longest} " in _rules(schema), path
@@ -371,6 +411,12 @@ def test_limits_of_lists_are_the_same_in_both() -> None:
         "spec.overrides": manual.MAX_OVERRIDES,
         "spec.sharing": gpus.MAX_SHARED_RESOURCES,
         "spec.members": composite.MAX_MEMBERS,
+        **{f"spec.{each}.regions": cloud.MAX_REGIONS for each in ("aws", "gcp")},
+        **{f"spec.{each}.flavors.*.entries": cloud.MAX_ENTRIES for each in ("aws", "gcp")},
+        "spec.aws.flavors.*.entries.*.capacityReservations.ids": cloud_aws.MAX_IDS,
+        "spec.aws.flavors.*.entries.*.capacityBlocks.ids": cloud_aws.MAX_IDS,
+        "spec.gcp.flavors.*.entries.*.reservations.names": cloud_gcp.MAX_NAMES,
+        "spec.gcp.flavors.*.entries.*.reservations.zones": cloud_gcp.MAX_ZONES,
     }
     found = {
         path: schema["maxItems"]
@@ -398,3 +444,65 @@ def test_every_operator_of_a_selector_is_in_the_table() -> None:
     """With values where it takes them, and without where it does not."""
     told = {operator for operator in SelectorOperator if any(f"'{operator}'" in repr(case.value) for case in BAD)}
     assert told == set(SelectorOperator)
+
+
+# --- cloud quotas --------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_instances_are_the_same_in_both() -> None:
+    """And of what is attached to each, and how long before its end a block counts no more."""
+    nodes = dict(_nodes(_schema("CloudQuotaParameters")["properties"]["spec"]))
+    for each in ("aws", "gcp"):
+        most = nodes[f"spec.{each}.flavors.*.entries.*.maxInstances"]
+        assert (most["minimum"], most["maximum"]) == (1, cloud.MAX_INSTANCES)
+    attached = nodes["spec.gcp.flavors.*.entries.*.accelerators"]
+    assert (attached["minimum"], attached["maximum"]) == (1, cloud_gcp.MAX_ACCELERATORS)
+    stop = nodes["spec.aws.flavors.*.entries.*.capacityBlocks.stopAdmittingBefore"]
+    assert f"duration(self) >= duration('{cloud_aws.LEAST_STOP}')" in _rules(stop)
+
+
+def test_what_a_catalogue_may_say_is_the_same_everywhere() -> None:
+    """What the provider makes of a catalogue, the checks and the rules of the definition."""
+    made = {CPU, shapes.MEMORY, *shapes.RESOURCE_BY_MAKER.values()}
+    assert set(cloud.IN_CATALOGUES) == made
+    rules = _schema("CloudQuotaParameters")["properties"]["spec"]["x-kubernetes-validations"]
+    lists = [re.findall("'([^']+)'", each["rule"]) for each in rules if "'cpu'" in each["rule"]]
+    assert [set(each) for each in lists] == [made] * 4
+
+
+def test_an_external_id_is_not_shown() -> None:
+    """Some treat it as a secret, and a problem goes into a condition, an Event and logs."""
+    case = Case("CloudQuotaParameters", "aws.assumeRole.externalId", "top secret!")
+    (problem,) = _problems(case.manifest)
+    assert "secret" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("aws.flavors.0.entries.0.share", "-1"), ("headroom.0.flavor", "H100"), ("resources.include.1", "a b")],
+)
+def test_what_is_malformed_is_told_once(path: str, value: str) -> None:
+    """The rules about what it means add nothing to it."""
+    assert len(_problems(Case("CloudQuotaParameters", path, value).manifest)) == 1
+
+
+def test_all_problems_of_an_account_are_told_at_once() -> None:
+    """One round of corrections is enough."""
+    entry = {"instanceType": "p5", "quota": {"code": "x"}, "share": 2, "maxInstances": 0, "region": "mars"}
+    twice = {"instanceType": "p5.48xlarge", "quota": {"code": "L-417A185B"}}
+    flavors = [
+        {"name": "A", "entries": [entry, {"instanceType": "p5.48xlarge"}]},
+        {"name": "c", "entries": [twice]},
+        {"name": "d", "entries": [twice]},
+    ]
+    spec = {
+        "aws": {"regions": ["mars-1x"], "flavors": flavors},
+        "headroom": [{"flavor": "b", "resource": "pods", "percent": 1}],
+    }
+    found = _problems({"kind": "CloudQuotaParameters", "metadata": {"name": "a"}, "spec": spec})
+    assert [each.field.removeprefix("spec.") for each in found] == [
+        *("aws.regions[0]", "aws.flavors[0].name", "aws.flavors[0].entries[0].region"),
+        *("aws.flavors[0].entries[0].share", "aws.flavors[0].entries[0].maxInstances", "aws.flavors[0].entries[1]"),
+        *("aws.flavors[0].entries[0].instanceType", "aws.flavors[0].entries[0].quota.code", "aws.flavors"),
+        *("headroom[0].resource", "headroom[0].flavor"),
+    ]

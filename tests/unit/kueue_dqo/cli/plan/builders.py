@@ -21,9 +21,11 @@ DQO: Final = "kueue.x-k8s.io/v1alpha1"
 OURS: Final = "kueue-dqo.dev/v1alpha1"
 NODE_INVENTORY: Final = "kueue-dqo.dev/node-inventory"
 NVIDIA_GPU: Final = "kueue-dqo.dev/nvidia-gpu"
+CLOUD_QUOTA: Final = "kueue-dqo.dev/cloud-quota"
 MANUAL: Final = "kueue-dqo.dev/manual"
 COMPOSITE: Final = "kueue-dqo.dev/composite"
 PARAMETERS_KINDS: Final = {
+    CLOUD_QUOTA: "CloudQuotaParameters",
     NVIDIA_GPU: "NvidiaGpuParameters",
     MANUAL: "ManualCapacity",
     COMPOSITE: "CompositeParameters",
@@ -104,6 +106,13 @@ def inventory_parameters(name: str, *, spec: Plain | None = None, **resources: A
 def gpu_parameters(name: str, **spec: Any) -> Plain:
     """Parameters of a provider of NVIDIA's GPUs."""
     return obj(OURS, "NvidiaGpuParameters", name, spec=spec)
+
+
+def cloud_parameters(name: str, **spec: Any) -> Plain:
+    """Parameters of an account of AWS, with one quota for the flavor `batch` unless said otherwise."""
+    entry = {"instanceType": "p5.48xlarge", "quota": {"code": "L-417A185B"}}
+    account = {"regions": ["us-east-1"], "flavors": [{"name": "batch", "entries": [entry]}]}
+    return obj(OURS, "CloudQuotaParameters", name, spec={"aws": account, **spec})
 
 
 def gpu_report(name: str = "n1", healthy: int | None = 8, *, problem: str = "") -> Plain:
@@ -234,13 +243,19 @@ def usage(amounts: Mapping[str, Mapping[str, object]], field: str = "flavorsRese
 
 
 def manifests_of(*objects: Plain) -> Manifests:
+    manifests = taken(*objects)
+    assert manifests.problems == []
+    return manifests
+
+
+def taken(*objects: Plain) -> Manifests:
+    """With problems, where there are any."""
     manifests = Manifests()
     for number, each in enumerate(objects, start=1):
         known = known_kind(each["apiVersion"], each["kind"])
         assert known is not None, each["kind"]
         decoded = decode(known, each["apiVersion"].rpartition("/")[2], copy.deepcopy(each))
         manifests.add(each["kind"], decoded.object, Place("test", number))
-    assert manifests.problems == []
     return manifests
 
 

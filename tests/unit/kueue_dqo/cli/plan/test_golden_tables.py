@@ -35,6 +35,8 @@ EXAMPLES = [
     "07-machines-in-trouble",
     "08-gpus-that-died",
     "09-gpus-by-two-witnesses",
+    "10-cloud-quota-aws",
+    "11-cloud-quota-gcp",
 ]
 PLANNED_FOR = {
     "05-capacity-by-calendar": "2026-10-06T22:00:00+02:00",

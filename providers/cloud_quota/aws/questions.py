@@ -1,0 +1,139 @@
+"""What AWS is asked, and what an answer to it holds. Pure.
+
+A question names a region, since every service that is asked is a regional one.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kueue_dqo.api.cloud import AwsAccount, AwsEntry, region_of
+from kueue_dqo.provider import Misconfigured
+from providers.cloud_quota.cloud import Lifetime, Question
+from providers.cloud_quota.shapes import Shape
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+
+class QuotaValue(NamedTuple):
+    """What Service Quotas says of a quota."""
+
+    value: float
+    is_default: bool
+    """Whether it was never raised for the account, so that the value is every account's."""
+
+
+class Reservation(NamedTuple):
+    """A capacity reservation. None stands for what the answer left out, which is no zero."""
+
+    id: str
+    state: str
+    kind: str | None = None
+    """`default` for one on demand, `capacity-block`."""
+    instance_type: str | None = None
+    owner: str | None = None
+    total: int | None = None
+    """Instances, those in use included."""
+    start: datetime.datetime | None = None
+    end: datetime.datetime | None = None
+    launch_status: str | None = None
+    """`unlaunchable` where an active one takes no instance. UltraServers alone have it."""
+    tags: Mapping[str, str] = {}
+
+
+Unavailable = Mapping[str, int | None]
+"""How many instances of capacity blocks cannot be used, by the id of the capacity reservation; None: not told."""
+
+
+# --- questions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaQuestion(Question[QuotaValue]):
+    """The applied value of a quota, or the default where none was applied."""
+
+    region: str
+    service: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationsQuestion(Question[tuple[Reservation, ...]]):
+    """All capacity reservations that the account has or that are shared with it, capacity blocks among them."""
+
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockStatusQuestion(Question[Unavailable]):
+    """What cannot be used of the account's capacity blocks."""
+
+    region: str
+
+
+class _Lasting:
+    """A question whose answer hardly ever changes."""
+
+    __slots__ = ()
+
+    @property
+    def lifetime(self) -> Lifetime:
+        return Lifetime.DAY
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeQuestion(_Lasting, Question[Shape]):
+    """What an instance type has."""
+
+    region: str
+    instance_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAccountQuestion(_Lasting, Question[str]):
+    """The id of the account that the credentials belong to."""
+
+    region: str
+
+
+def questions_of(account: AwsAccount) -> list[Question[Any]]:
+    """All that has to be known, each once, in the order of the entries. Raises Misconfigured for a region not named."""
+    found: dict[Question[Any], None] = {}
+    for flavor in account.flavors:
+        for entry in flavor.entries:
+            for question in _questions_of(account, entry):
+                found.setdefault(question)
+    return list(found)
+
+
+def own_account(account: AwsAccount) -> OwnAccountQuestion:
+    """One call for all regions: an account is the same in each."""
+    return OwnAccountQuestion(account.regions[0])
+
+
+def shape_question(account: AwsAccount, entry: AwsEntry) -> ShapeQuestion:
+    """Raises Misconfigured for a region that is not named."""
+    return ShapeQuestion(region(account, entry), entry.instance_type)
+
+
+def region(account: AwsAccount, entry: AwsEntry) -> str:
+    """The region of the entry. Raises Misconfigured where it has to be named and is not."""
+    try:
+        return region_of(account, entry)
+    except ValueError as error:
+        raise Misconfigured(f"region of an entry of {entry.instance_type}: {error}") from error
+
+
+def _questions_of(account: AwsAccount, entry: AwsEntry) -> list[Question[Any]]:
+    where = region(account, entry)
+    asked: list[Question[Any]] = []
+    if entry.quota is not None:
+        asked.append(QuotaQuestion(where, entry.quota.service, entry.quota.code))
+    if entry.capacity_reservations is not None or entry.capacity_blocks is not None:
+        asked += [ReservationsQuestion(where), own_account(account)]
+    if entry.capacity_blocks is not None:
+        asked.append(BlockStatusQuestion(where))
+    return [*asked, shape_question(account, entry)]

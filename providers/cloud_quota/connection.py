@@ -1,0 +1,103 @@
+"""An account as it is open at present: opened in a thread when it is first asked, and anew when credentials expire."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, wait
+from typing import Final, TypeVar
+
+import structlog
+
+from kueue_dqo.api.cloud import CloudAccount
+from kueue_dqo.provider import SourceUnavailable
+from providers.cloud_quota.cloud import Account, Cloud, CredentialsExpired, Record
+from providers.cloud_quota.clouds import not_installed
+
+T = TypeVar("T")
+
+_OPENING: Final = threading.Lock()
+"""Of the process: SDKs are not made for clients that are created in several threads at a time."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Connection:
+    """Of one account. All that blocks is done by the executor, which is the connection's own."""
+
+    def __init__(self, cloud: Cloud, account: CloudAccount, *, executor: Executor, record: Record) -> None:
+        self._cloud = cloud
+        self._account = account
+        self._executor = executor
+        self._record = record
+        self._opened: Future[Account] | None = None
+
+    async def ask(self, work: Callable[[Account], T]) -> T:
+        """What `work` returns or raises, which gets the account in a thread.
+
+        Where it says that credentials have expired, it is called once more with the account opened anew.
+
+        Raises:
+            CapacityError: the account cannot be opened; those credentials have expired, too.
+        """
+        opened = self._open()
+        try:
+            return await self._call(opened, work)
+        except CredentialsExpired as error:
+            _log.info("credentials have expired, opening anew", cloud=self._described, error=str(error))
+        self._leave(opened)
+        opened = self._open()
+        try:
+            return await self._call(opened, work)
+        except CredentialsExpired as error:
+            self._leave(opened)
+            raise SourceUnavailable(
+                f"{self._described}: credentials that were just read have expired: {error}; look after what renews "
+                "them, such as the token that is mounted into the pod, and the clock of the node"
+            ) from error
+
+    def close(self) -> None:
+        """Ends connections, and the executor, without waiting for what runs."""
+        if self._opened is not None:
+            self._leave(self._opened)
+        self._executor.shutdown(wait=False)
+
+    async def _call(self, opened: Future[Account], work: Callable[[Account], T]) -> T:
+        account = await asyncio.wrap_future(opened)
+        return await asyncio.wrap_future(self._executor.submit(work, account))
+
+    def _open(self) -> Future[Account]:
+        """The account, which is opened where it is not, or could not be."""
+        opened = self._opened
+        if opened is None or (opened.done() and (opened.cancelled() or opened.exception() is not None)):
+            opened = self._opened = self._executor.submit(self._open_account)
+        return opened
+
+    def _leave(self, opened: Future[Account]) -> None:
+        """It is opened anew for the next question, unless another one has seen to that."""
+        if self._opened is opened:
+            self._opened = None
+            self._executor.submit(self._close_account, opened)
+
+    def _open_account(self) -> Account:
+        """In a thread."""
+        with _OPENING:
+            try:
+                return self._cloud.open(self._account, self._record)
+            except ImportError as error:
+                raise not_installed(self._cloud.name, error) from error
+
+    def _close_account(self, opened: Future[Account]) -> None:
+        """In a thread. Another one may be about to open it."""
+        wait([opened])
+        if opened.cancelled() or opened.exception() is not None:
+            return  # it never was
+        try:
+            opened.result().close()
+        except Exception as error:  # noqa: BLE001 - whatever an SDK does, nobody needs the account any more
+            _log.info("account not closed", cloud=self._described, error=f"{type(error).__name__}: {error}")
+
+    @property
+    def _described(self) -> str:
+        return self._cloud.described(self._account)

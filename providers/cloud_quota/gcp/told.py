@@ -1,0 +1,76 @@
+"""What an answer of Google Cloud with an error says, as far as the SDK hands it over, and fit for a message."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from google.api_core import exceptions as api
+from google.auth import exceptions as auth
+
+FORBIDDEN: Final = 403
+TOO_MANY: Final = 429
+RATE_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"})
+"""Compute Engine refuses too many requests with 403 and one of these (its page on rate quotas)."""
+
+_LONGEST: Final = 300
+_SECRET: Final = re.compile(
+    r"ya29\.[\w.~+/-]+|eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|AIza[\w-]{20,}|1//[\w-]{20,}"
+    r"|(?<=[Bb]earer )\S+|(?<=access_token=)[^&\s\"']+|(?<=\"access_token\":)\s*\"[^\"]*\"?",
+    re.ASCII,
+)
+_METADATA_STATUS: Final = re.compile(r"Status: (\d{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an answer with an error says."""
+
+    code: int
+    message: str
+    reasons: frozenset[str] = frozenset()
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it was refused for the number of requests."""
+        return self.code == TOO_MANY or (self.code == FORBIDDEN and bool(self.reasons & RATE_REASONS))
+
+
+def clean(text: str) -> str:
+    """The text of an SDK in one line, without tokens, without pages of HTML, and not too long."""
+    if re.search(r"<(?:!doctype|html)", text, re.IGNORECASE):
+        title = re.search(r"<title>\s*(.*?)\s*</title>", text, re.IGNORECASE | re.DOTALL)
+        text = "a page of HTML" + ("" if title is None else f", {title[1]}")
+    text = " ".join(_SECRET.sub("(cut)", text).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def told_by(error: api.GoogleAPICallError) -> Told:
+    """What the answer to a call says."""
+    reasons = {each["reason"] for each in error.errors if isinstance(each, dict) and "reason" in each}
+    if error.reason:
+        reasons.add(error.reason)
+    # The SDK writes the method and the address before what was told.
+    message = re.sub(r"\A[A-Z]+ \S+: ", "", str(error.message))
+    return Told(int(error.code or 0), message, frozenset(reasons), dict(error.metadata or {}))
+
+
+def told_by_token_error(error: auth.GoogleAuthError) -> Told | None:
+    """What the answer to a request for a token says, as far as the SDK hands it over."""
+    status = _METADATA_STATUS.search(str(error))
+    if status is not None:
+        return Told(int(status[1]), str(error))
+    for argument in error.args:
+        try:
+            body: Any = json.loads(argument) if isinstance(argument, str | bytes) else argument
+            answer = body["error"]
+            details = [each for each in answer.get("details", ()) if "reason" in each]
+            reasons = frozenset(each["reason"] for each in (*details, *answer.get("errors", ())) if "reason" in each)
+            metadata = next((dict(each["metadata"]) for each in details if "metadata" in each), {})
+            return Told(int(answer["code"]), str(answer.get("message", "")), reasons, metadata)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            continue  # not that argument
+    return None

@@ -1,0 +1,1 @@
+"""A package, so that all of its tests share one daemon."""
