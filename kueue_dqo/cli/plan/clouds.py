@@ -21,7 +21,7 @@ def without_answers(plan: Plan) -> Iterator[str]:
     if not waiting:
         return
     way_out = (
-        "look at the daemon that keeps it: kubectl get pods -A -l app.kubernetes.io/instance=cloud-quota"
+        "look at the daemon that keeps it: kubectl get pods -A -l app.kubernetes.io/component=cloud-quota"
         if plan.manifests.is_live
         else "plan with what `dqo provider cloud-quota --once -f FILE -o yaml` prints as well"
     )

@@ -65,6 +65,8 @@ class Gcp:
     def __init__(self) -> None:
         self._lock: Final = threading.Lock()
         self._released: Final = threading.Event()
+        self.secrets: Final[set[str]] = set()
+        """Every token that was ever given: none may be seen anywhere."""
         self.reset()
 
     def reset(self) -> None:
@@ -85,8 +87,6 @@ class Gcp:
             self._tokens: dict[str, str] = {}
             self._faults: dict[str, list[Fault]] = {}
             self._asked: list[Asked] = []
-            self.secrets: set[str] = getattr(self, "secrets", set())
-            """Every token that was ever given: none may be seen anywhere."""
 
     # --- tests change it ---------------------------------------------------------------------------------------------
 

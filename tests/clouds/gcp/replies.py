@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ class Reply:
     status: HTTPStatus
     body: bytes
     content_type: str = _JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
     is_cut: bool = False
     """Whether the connection ends in the middle of the body."""
 

@@ -96,8 +96,6 @@ def gcp_services() -> Iterator[Services]:
             self.send_header("Content-Type", reply.content_type)
             self.send_header("Content-Length", str(len(reply.body)))
             self.send_header("Metadata-Flavor", "Google")
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(reply.body[: len(reply.body) // 2] if reply.is_cut else reply.body)
             self.close_connection = self.close_connection or reply.is_cut

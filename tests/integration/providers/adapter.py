@@ -29,6 +29,8 @@ class Adapter(abc.ABC):
 
     command: ClassVar[str]
     """`dqo provider …`."""
+    title: ClassVar[str] = ""
+    """What tests call it, where others have the same command."""
     controller: ClassVar[str]
     api_version: ClassVar[str] = "kueue-dqo.dev/v1alpha1"
     kind: ClassVar[str]
@@ -77,6 +79,11 @@ class Adapter(abc.ABC):
         """Starts its daemon: see `start_daemon`."""
         environment = {**self.environment, **options.pop("environment", {})}
         return start_daemon(self.plane, self.installed, name=name or self.command, environment=environment, **options)
+
+    @classmethod
+    def label(cls) -> str:
+        """What tests call it."""
+        return cls.title or cls.command
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 

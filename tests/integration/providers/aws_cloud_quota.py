@@ -24,6 +24,7 @@ class AwsCloudQuota(Adapter):
     """A capacity reservation for each flavor, with an instance for each part that all of its amounts have in common."""
 
     command = "cloud-quota"
+    title = "aws"
     controller = "kueue-dqo.dev/cloud-quota"
     kind = "CloudQuotaParameters"
     plural = "cloudquotaparameters"

@@ -12,7 +12,7 @@ from tests.integration.providers.adapters import ADAPTERS
 from tests.integration.proxies import Proxy, running_proxy
 
 
-@pytest.fixture(params=ADAPTERS, ids=lambda kind: kind.command)
+@pytest.fixture(params=ADAPTERS, ids=lambda kind: kind.label())
 def alone(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[Adapter]:
     """Each provider in turn, without a daemon; those that the test starts are its own."""
     kind: type[Adapter] = request.param

@@ -23,6 +23,7 @@ class GcpCloudQuota(Adapter):
     """A reservation for each flavor: of as many instances as divide all of its amounts, each with its part of them."""
 
     command = "cloud-quota"
+    title = "gcp"
     controller = "kueue-dqo.dev/cloud-quota"
     kind = "CloudQuotaParameters"
     plural = "cloudquotaparameters"

@@ -52,7 +52,7 @@ def audited_plane(shared_audited_plane: ControlPlane) -> Iterator[ControlPlane]:
 @pytest.mark.parametrize(
     "kind",
     [*ADAPTERS, *COUNTING_PODS],
-    ids=[*(kind.command for kind in ADAPTERS), *(f"{kind.command}-pods" for kind in COUNTING_PODS)],
+    ids=[*(kind.label() for kind in ADAPTERS), *(f"{kind.label()}-pods" for kind in COUNTING_PODS)],
 )
 def test_every_right_is_used_and_none_is_missing(kind: type[Adapter], audited_plane: ControlPlane) -> None:
     """By the API server's own record, through all that the daemon does: it can do with nothing less."""

@@ -24,7 +24,7 @@ class Serving(NamedTuple):
     daemon: Daemon
 
 
-@pytest.fixture(scope="package", params=ADAPTERS, ids=lambda kind: kind.command)
+@pytest.fixture(scope="package", params=ADAPTERS, ids=lambda kind: kind.label())
 def _shared(request: pytest.FixtureRequest, shared_plane: ControlPlane) -> Iterator[Serving]:
     """Everything is ended and removed afterwards, as after `plane`."""
     kind: type[Adapter] = request.param

@@ -62,7 +62,7 @@ def test_only_chosen_resources_are_reported(selection: dict[str, Any], kept: set
     wait_published(adapter.plane, {f"h100/{name}": amount for name, amount in there.items()})
 
 
-@pytest.mark.parametrize("_shared", REPORT_ANY, indirect=True, ids=lambda kind: kind.command)
+@pytest.mark.parametrize("_shared", REPORT_ANY, indirect=True, ids=lambda kind: kind.label())
 def test_what_is_both_included_and_excluded_is_not_reported(adapter: Adapter) -> None:
     """Of providers that take the name of any resource."""
     adapter.begin({"h100": {GPU: 80, "cpu": 64}}, resources={"include": [GPU, "cpu"], "exclude": ["cpu"]})

@@ -59,7 +59,7 @@ def test_in_a_cluster_the_daemon_is_to_be_looked_at() -> None:
     [warning] = warnings(make_plan(manifests, Road.STATUS, NOON))
     assert warning == (
         "CapacityProvider account has no status, and a plan asks no cloud: nothing is known of what the account holds; "
-        "look at the daemon that keeps it: kubectl get pods -A -l app.kubernetes.io/instance=cloud-quota"
+        "look at the daemon that keeps it: kubectl get pods -A -l app.kubernetes.io/component=cloud-quota"
     )
 
 
