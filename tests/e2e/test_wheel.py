@@ -57,7 +57,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def dependencies(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PYTHONPATH with what the wheel says that it needs, from the environment of these tests."""
     folder = tmp_path_factory.mktemp("dependencies")
-    for name in ("click", "dateutil", "msgspec", "rich", "yaml", "_yaml", "markdown_it", "mdurl", "pygments"):
+    for name in ("click", "dateutil", "six.py", "msgspec", "rich", "yaml", "_yaml", "markdown_it", "mdurl", "pygments"):
         (folder / name).symlink_to(Path(sysconfig.get_path("platlib")) / name)
     return str(folder)
 

@@ -29,6 +29,7 @@ from tests.manifests.rendered import (
 NAME = f"kueue-dqo-{CLOUDS}"
 FIRST, SECOND = "beside an orchestrator", "a second account"
 ANNOTATIONS = {"aws": "eks.amazonaws.com/role-arn", "gcp": "iam.gke.io/gcp-service-account"}
+OF_BASE = {"DQO_CONCURRENCY": "16"}
 VARIABLES = {"aws": {"AWS_EC2_METADATA_DISABLED": "true"}, "gcp": {}}
 FORMS = {
     "aws": r"arn:aws:iam::(111122223333|444455556666):role/kueue-dqo",
@@ -90,7 +91,7 @@ def test_an_overlay_is_the_base_and_whose_rights_it_has_in_the_cloud(cloud: str)
     objects = overlay(cloud)
     assert only(objects, "ServiceAccount")["metadata"]["annotations"].keys() == {ANNOTATIONS[cloud]}
     assert re.fullmatch(FORMS[cloud], only(objects, "ServiceAccount")["metadata"]["annotations"][ANNOTATIONS[cloud]])
-    assert _variables(only(objects, "Deployment")) == VARIABLES[cloud]
+    assert _variables(only(objects, "Deployment")) == OF_BASE | VARIABLES[cloud]
     plain = _plain(cloud)
     for part in ("namespace", CLOUDS):
         assert [each for each in render(f"base/{part}") if each not in plain] == []

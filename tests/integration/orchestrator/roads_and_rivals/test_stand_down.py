@@ -38,6 +38,7 @@ def test_kueues_manager_in_a_status_stops_every_write(teams: ControlPlane) -> No
     """On any orchestrator, even one that has nothing to do with the subtree. What it wrote before is history."""
     teams.admin.apply(orchestrator("other", "pool"))
     as_kueue(teams, name="other", reason="History")
+    history = _times_of_kueue(teams, "other")
     daemon = start_orchestrator(teams)
     capacity(teams, 48)
     wait_for_quotas(teams, team_a=16, team_b=32)
@@ -45,7 +46,13 @@ def test_kueues_manager_in_a_status_stops_every_write(teams: ControlPlane) -> No
     wait_for_condition(teams, "True", "Computed", "EffectiveCapacityComputed", name="other")
     wait_seen(daemon, 48)
     assert daemon.metric("kueue_dqo_standing_down") == 0
-    as_kueue(teams, name="other", reason="AtWork")
+
+    def is_at_work() -> bool:
+        # An entry of managedFields has a time of whole seconds: a write in the second of the last one leaves no trace.
+        as_kueue(teams, name="other", reason="AtWork")
+        return _times_of_kueue(teams, "other") != history
+
+    eventually(is_at_work, "Kueue has written in another second")
     eventually(lambda: daemon.metric("kueue_dqo_standing_down") == 1, "it stands down")
     before, distributed = versions(teams, *EVERYTHING), condition(teams)
     capacity(teams, 300)
@@ -98,3 +105,9 @@ def test_kueue_that_updates_queues_is_no_reason_to_stand_down(status_teams: Cont
     wait_for_quotas(status_teams, road="status", team_a=10, team_b=20)
     wait_seen(daemon, 30)
     assert daemon.metric("kueue_dqo_standing_down") == 0
+
+
+def _times_of_kueue(plane: ControlPlane, name: str) -> list[str]:
+    """When it last wrote into the status of the orchestrator."""
+    fields = plane.admin.get(f"{ORCHESTRATORS}/{name}")["metadata"]["managedFields"]
+    return [each["time"] for each in fields if each["manager"] == KUEUE and each.get("subresource") == "status"]
