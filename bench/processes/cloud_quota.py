@@ -27,6 +27,7 @@ from providers.cloud_quota.asking import Looks
 from providers.cloud_quota.cloud import Call
 from providers.cloud_quota.clouds import cloud_of
 from providers.cloud_quota.compute import observe
+from providers.cloud_quota.takings import Takings
 
 
 def main(cloud: str, pairs: str) -> None:
@@ -100,7 +101,7 @@ class _Looks:
             providers={},
             now=datetime.datetime.now(datetime.UTC),
         )
-        capacity = observe(request, cloud, looked.heard, looked.ended).observation.capacity
+        capacity = observe(request, cloud, looked.heard, looked.ended, Takings()).observation.capacity
         assert len(capacity.flavors) == len(names)
 
     def calls(self) -> int:

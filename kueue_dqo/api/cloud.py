@@ -127,6 +127,9 @@ class AwsAccount(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_u
     regions: tuple[str, ...]
     flavors: tuple[AwsFlavor, ...]
     assume_role: AwsRole | None = None
+    account_id: str | None = None
+    """The account that is meant, in 12 digits: the credentials have to be of it. It tells accounts apart that are asked
+    by daemons with identities of their own."""
 
 
 # --- Google Cloud --------------------------------------------------------------------------------------------------
@@ -154,7 +157,7 @@ class GcpMetric(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_un
     unit: MetricUnit | None = None
     """None: by the end of the name, `GPUS` or `CPUS`."""
     global_metric: str | None = None
-    """None: `GPUS_ALL_REGIONS` or `CPUS_ALL_REGIONS`, by the unit. Empty: none bounds it."""
+    """None: `GPUS_ALL_REGIONS` or `CPUS_ALL_REGIONS`, by the end of the name; of another name none. Empty: none."""
 
 
 class GcpGpuFamily(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):

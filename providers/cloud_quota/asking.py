@@ -18,6 +18,8 @@ LONGEST_LOOK: Final = 50.0
 """Seconds; those who ask a source give up after 60 by default."""
 _LONGEST_USE: Final = 60.0
 _THREADS: Final = 2
+THREADS_PREFIX: Final = "cloud-"
+"""What the names of all threads begin with that ask clouds."""
 
 _Key = tuple[str, Hashable]
 
@@ -36,8 +38,8 @@ def used_for(interval: float) -> float:
 
 
 def threads(cloud: str) -> Executor:
-    """Two threads for one account. Python's end waits for them, which the time limits of the calls bound."""
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix=f"cloud-{cloud}")
+    """Two threads for one account. Python's end waits for them: who ends where calls hang has to end by itself."""
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix=f"{THREADS_PREFIX}{cloud}")
 
 
 class Looks:
@@ -86,7 +88,7 @@ class Looks:
             identity = self._identities[key] = Identity(
                 cloud,
                 account,
-                executor=self._executor(cloud.name),
+                executor=partial(self._executor, cloud.name),
                 clock=self._clock,
                 random=self._random,
                 record=partial(self._record, cloud.name),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
@@ -42,6 +42,15 @@ class Question(Generic[A_co]):
     def lifetime(self) -> Lifetime:
         """How long its answer may be used."""
         return Lifetime.LOOK
+
+    @property
+    def scope(self) -> str:
+        """What the cloud counts its calls by, for a person: `servicequotas in us-east-1`, `compute`.
+
+        Where calls are refused for their number, nothing of the same scope is asked for a while. Empty: all those that
+        do not say otherwise make one scope.
+        """
+        return ""
 
 
 class Answers:
@@ -133,6 +142,17 @@ class Limit(NamedTuple):
     """In the unit of the source: vCPUs, GPUs, instances. Infinite where there is no limit."""
 
 
+class Draw(NamedTuple):
+    """What an entry takes of a limit that entries of several regions or flavors have in common."""
+
+    label: str
+    """The limit for a person: `quota GPUS_ALL_REGIONS of project p`."""
+    limit: Fraction
+    """What there is of it, in its unit."""
+    amount: Fraction
+    """What all instances of the entry take of it, in the same unit."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
     """What one entry comes to."""
@@ -147,23 +167,20 @@ class Derived:
     """When it will be another one by itself, such as at the end of a capacity block."""
     limits: tuple[Limit, ...] = ()
     taken: Mapping[str, Fraction] = field(default_factory=dict)
-    """What share it takes of things that were found only by asking, such as reservations with a tag."""
+    """What share it takes of things that were found only by asking, such as reservations with a tag.
+
+    By what they are called for a person, which is the same whoever asks: `reservation r in us-central1-a of project p`.
+    """
+    draws: Mapping[str, Draw] = field(default_factory=dict)
+    """What it takes of limits that do not bound it alone, by a key that is equal for the same limit."""
     notices: tuple[Notice, ...] = ()
-
-
-class Claim(NamedTuple):
-    """Something that may be divided and not counted twice: a quota, a reservation that is named by its id."""
-
-    key: Hashable
-    """Equal for the same thing of the same account."""
-    label: str
-    """For a person: `quota L-417A185B in us-east-1`."""
 
 
 class Ended(Protocol):
     """What a process remembers of things that have ended, since a cloud forgets them after a while."""
 
     def __contains__(self, name: object) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
     def add(self, name: str) -> None: ...
 
 
@@ -191,8 +208,12 @@ class Cloud(Protocol):
         """What the entry comes to at that time (UTC). Raises CapacityError, whose message names what it is about."""
         ...
 
-    def claims(self, account: CloudAccount, entry: CloudEntry) -> Iterable[Claim]:
-        """What the entry takes its share of, as far as parameters alone show it."""
+    def remembered(self, message: str) -> Iterable[str]:
+        """The names that `derive` added to `ended` when it led to this message of an earlier status.
+
+        A process that has just begun knows by it what has ended, or what the cloud said would end. Whatever else the
+        message says is passed over.
+        """
         ...
 
     def open(self, account: CloudAccount, record: Record) -> Account:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.cloud import CloudQuotaParametersSpec, flavors_of, region_of
+from kueue_dqo.api.dqo import CAPACITY_SYNCHRONIZED
+from kueue_dqo.api.meta import find_condition
 from kueue_dqo.api.parameters import Combine
 from kueue_dqo.api.quantity import Quantity, common_format
 from kueue_dqo.api.resources import FlavorResource
@@ -23,7 +25,8 @@ from kueue_dqo.provider import (
 from providers.amounts import FLAVOR_WITHOUT_AMOUNTS, capacity_of, summary_of, that_is_selected
 from providers.cloud_quota.cloud import Cloud, Derived, Ended
 from providers.cloud_quota.heard import Heard, Unanswered
-from providers.cloud_quota.shares import claimed, found, too_much
+from providers.cloud_quota.shares import claimed, found, overdrawn, too_much
+from providers.cloud_quota.takings import Takings, taking_of
 from providers.slips import not_orchestrated, parameters_name
 
 LONGEST_SLEEP: Final = 24 * 3600.0
@@ -65,34 +68,56 @@ class _Problem(NamedTuple):
     text: str
 
 
-def observe(request: Request[CloudQuotaParametersSpec], cloud: Cloud, heard: Heard, ended: Ended) -> Counted:
+def observe(
+    request: Request[CloudQuotaParametersSpec], cloud: Cloud, heard: Heard, ended: Ended, takings: Takings
+) -> Counted:
     """Each resource of each flavor, combined over the entries that report it. It looks again when one of them ends.
 
     Args:
         request: whose parameters are of that cloud.
         cloud: of the parameters.
         heard: what the account answered to the cloud's questions.
-        ended: what the process remembers of the account; entries add to it.
+        ended: what the process remembers of the account; entries add to it, and the provider's status of earlier on.
+        takings: what the process remembers of all providers; the look adds what its provider takes, even where that is
+            too much, so that others are told of it as well.
 
     Raises:
         Misconfigured: flavors of parameters and provider differ, or more than all of something is given away.
         CapacityError: an entry cannot be derived, or a question was not answered. Of several reasons it is
             Misconfigured before InvalidCapacity before SourceUnavailable; the message lists all.
     """
-    problems = [*(_Problem(Misconfigured, text) for text in _misplaced(request, cloud))]
-    problems += [_Problem(Misconfigured, text) for text in too_much(claimed(request, cloud))]
-    problems += [_Problem(type(error), str(error)) for error in heard.failures]
+    for each in cloud.remembered(_last_message(request)):
+        ended.add(each)
     flavors, wrong = _derive(request, cloud, heard, ended)
-    problems += wrong
-    taken = [
-        share
+    mine = [
+        taking_of(flavor.name, flavor.combine, [entry.derived for entry in flavor.entries])
         for flavor in flavors
-        for share in found(flavor.name, flavor.combine, [each.derived.taken for each in flavor.entries])
+        if flavor.entries
     ]
-    problems += [_Problem(Misconfigured, text) for text in too_much(taken)]
+    name = request.provider.metadata.name
+    if not heard.failures and not wrong:
+        takings.note(name, [each for each in mine if each.flavor in request.provider.flavor_names])
+    others = tuple(takings.of_others(name))
+    misconfigured = [
+        *_misplaced(request, cloud),
+        *too_much(claimed(request)),
+        *too_much(found(mine, others)),
+        *overdrawn(mine, others),
+    ]
+    problems = [
+        *(_Problem(Misconfigured, text) for text in misconfigured),
+        *(_Problem(type(error), str(error)) for error in heard.failures),
+        *wrong,
+    ]
     if problems:
         raise _as_error(request, problems)
     return Counted(_observation(request, flavors), tuple(flavors))
+
+
+def _last_message(request: Request[CloudQuotaParametersSpec]) -> str:
+    """What the status says that the capacity came of; empty where it says that there was none at the last look."""
+    condition = find_condition(request.provider.status.conditions, CAPACITY_SYNCHRONIZED)
+    return condition.message if condition is not None and condition.status == "True" else ""
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class CloudMetrics(Collector):
         self._seconds.labels(cloud, call.name).observe(call.seconds)
 
     def looked(self, provider: str, oldest: float | None) -> None:
-        """When the oldest answer came that a look has used, by the event loop's clock."""
+        """When the oldest answer came that a look used which led to a capacity, by the event loop's clock."""
         if oldest is None:
             self._oldest.pop(provider, None)
         else:
@@ -83,7 +83,8 @@ class CloudMetrics(Collector):
         )
         age = GaugeMetricFamily(
             f"{_PREFIX}_answer_age_seconds",
-            "Age of the oldest answer that the last look used of those that are asked anew at each interval",
+            "Age of the oldest answer that the last capacity came of, of those asked anew at each interval; it grows "
+            "while looks fail",
             labels=("provider",),
         )
         for provider, flavors in sorted(self._counted.items()):

@@ -29,6 +29,7 @@ from providers.cloud_quota.asking import Looks
 from providers.cloud_quota.cloud import Call
 from providers.cloud_quota.clouds import cloud_of
 from providers.cloud_quota.compute import Counted, observe
+from providers.cloud_quota.takings import Takings
 from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import Settled, message_of_status, settle
 from providers.slips import parameters_name
@@ -106,10 +107,14 @@ class Once:
         self._given = given
         self._clock = clock
         self._calls: list[Call] = []
+        self._takings = Takings()
         self._looks = Looks(clock=clock, random=random, record=self._called, keep=_KEEP)
 
     async def ask(self, provider: dqo.CapacityProvider) -> Asked:
-        """Whatever is wrong is in the verdict."""
+        """Whatever is wrong is in the verdict.
+
+        Of what only a look shows, such as reservations with a tag, others have taken what they were asked about before.
+        """
         self._calls = []
         account, counted, settled = "", None, None
         try:
@@ -154,7 +159,7 @@ class Once:
             providers=self._given.providers,
             now=self._clock.now(),
         )
-        return observe(request, cloud, looked.heard, looked.ended)
+        return observe(request, cloud, looked.heard, looked.ended, self._takings)
 
     def _peers(self, name: str) -> Iterable[Peer[CloudQuotaParametersSpec]]:
         for other, provider in sorted(self._given.providers.items()):

@@ -1,4 +1,4 @@
-"""How long an account is left alone after a cloud has refused calls for their number."""
+"""How long nothing is asked after a cloud has refused calls for their number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _JITTER: Final = 0.1
 
 
 class Rest:
-    """One account's. Times are in seconds of whatever clock the caller keeps to; many that rest do not stay in step."""
+    """Of what a cloud counts together. Times are in seconds of whatever clock the caller keeps to.
+
+    Many that rest do not stay in step.
+    """
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -31,5 +34,5 @@ class Rest:
         return max(0.0, self._until - now)
 
     def forget(self) -> None:
-        """All that was asked since was answered: the next rest is a short one again."""
+        """Something was asked since and nothing refused: the next rest is a short one again."""
         self._length = 0.0

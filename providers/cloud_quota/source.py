@@ -24,6 +24,7 @@ from providers.cloud_quota.cloud import Cloud
 from providers.cloud_quota.clouds import cloud_of
 from providers.cloud_quota.compute import observe
 from providers.cloud_quota.metrics import CloudMetrics
+from providers.cloud_quota.takings import Takings
 from providers.slips import parameters_name
 
 
@@ -41,15 +42,16 @@ class CloudQuota(Source[CloudQuotaParametersSpec]):
         )
         self._asking: set[str] = set()
         """The CapacityProviders that were asked about."""
+        self._takings = Takings()
 
     async def observe(self, request: Request[CloudQuotaParametersSpec]) -> Observation:
         """Asks the account what is not known yet, or not any more."""
         name = request.provider.metadata.name
         self._keep(self._asking.intersection(peer.provider.metadata.name for peer in request.peers) | {name})
         cloud, looked = await self._look(request)
-        self._metrics.looked(name, looked.heard.oldest)
         request = dataclasses.replace(request, now=self._environment.clock.now())  # the look may have taken a while
-        counted = observe(request, cloud, looked.heard, looked.ended)
+        counted = observe(request, cloud, looked.heard, looked.ended, self._takings)
+        self._metrics.looked(name, looked.heard.oldest)
         self._metrics.counted(name, counted.flavors)
         return counted.observation
 
@@ -76,6 +78,7 @@ class CloudQuota(Source[CloudQuotaParametersSpec]):
         for gone in self._asking - providers:
             self._looks.forget(gone)
         self._asking = set(providers)
+        self._takings.keep(providers)
         self._metrics.keep(providers)
 
 

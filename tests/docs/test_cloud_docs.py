@@ -20,10 +20,9 @@ from kueue_dqo.api import cloud
 from kueue_dqo.api.parameter_checks.cloud_aws import LEAST_STOP
 from kueue_dqo.api.parameters import Combine, CommonParameters
 from kueue_dqo.runtime.clock import SystemClock
-from providers.cloud_quota import asking, rest, shapes
-from providers.cloud_quota.aws import codes, holding
+from providers.cloud_quota import asking, connection, connections, identity, rest, shapes
+from providers.cloud_quota.aws import codes, held, holding
 from providers.cloud_quota.cloud import Result
-from providers.cloud_quota.gcp import cloud as gcp
 from providers.cloud_quota.gcp import machine
 from providers.cloud_quota.metrics import CloudMetrics
 
@@ -40,7 +39,6 @@ EVENTS: Final = [
     holding.RESERVATION_ENDED,
     holding.NO_RESERVATIONS,
     codes.QUOTA_MISMATCH,
-    gcp.GLOBAL_LIMIT_SHARED,
     machine.MACHINE_TYPE_DEPRECATED,
 ]
 SPECS: Final = {
@@ -199,6 +197,10 @@ def test_times_are_those_of_the_code() -> None:
     assert f"{rest.FIRST:g} seconds at first" in text
     assert rest.LONGEST == 300
     assert "up to five minutes" in text
+    assert f"{identity.PATIENCE:g} seconds after the look's end" in text
+    assert connections.MOST_LEFT == 3
+    assert "At most three connections are left behind" in text
+    assert f"not opened again for {connection.HOLDS:g} seconds" in text
     assert f"look has {asking.LONGEST_LOOK:g} seconds" in text
     assert asking.used_for(300) == 60
     assert "a minute old at most" in text
@@ -286,11 +288,22 @@ def test_the_codes_of_aws_are_those_of_the_code() -> None:
     assert found == {code: known.purchase_option for code, known in codes.KNOWN_CODES.items()}
 
 
+@pytest.mark.parametrize(
+    "name", ["Running On-Demand P instances", "All P5 Spot Instance Requests", "Running Dedicated p5 Hosts"]
+)
+def test_the_command_for_other_codes_finds_quotas_of_instances(name: str) -> None:
+    """Those that were never raised as well, under the names that AWS gives them."""
+    [command] = [each for each in _blocks("sh", _section(PAGE, "Known codes of AWS")) if "service-quotas" in each]
+    assert "list-aws-default-service-quotas" in command
+    is_found = any(part in name for part in re.findall(r"contains\(QuotaName, '(\w+)'\)", command))
+    assert is_found == ("nstance" in name)
+
+
 def test_the_states_of_reservations_that_are_over_are_told() -> None:
     """Those that the page lists are none but these."""
     section = _section(PAGE, "Capacity reservations of AWS")
     [row] = [line for line in section.splitlines() if line.startswith("| at an end")]
-    assert set(re.findall(r"`([a-z-]+)`", row)) <= holding.OVER
+    assert set(re.findall(r"`([a-z-]+)`", row)) <= held.OVER
 
 
 # --- what is told ----------------------------------------------------------------------------------------------------

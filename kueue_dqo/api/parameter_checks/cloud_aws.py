@@ -8,6 +8,7 @@ from typing import Final
 from kueue_dqo.api.cloud import AwsAccount, AwsCapacityBlocks, AwsCapacityReservations, AwsEntry
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.parameter_checks.cloud_forms import (
+    ACCOUNT_ID,
     EXTERNAL_ID,
     INSTANCE_TYPE,
     LONGEST_TAG_KEY,
@@ -29,10 +30,19 @@ LEAST_STOP: Final = Duration(30 * 60)
 
 def aws_account_problems(field: str, account: AwsAccount) -> Iterator[FieldProblem]:
     """Every problem of what the account has beside its regions and flavors."""
+    if account.account_id is not None:
+        yield from ACCOUNT_ID.problems(f"{field}.accountId", account.account_id)
     role = account.assume_role
     if role is None:
         return
     yield from ROLE_ARN.problems(f"{field}.assumeRole.arn", role.arn)
+    of_role = role.arn.split(":")[4:5]
+    if ROLE_ARN.fits(role.arn) and account.account_id is not None and of_role != [account.account_id]:
+        yield FieldProblem(
+            f"{field}.accountId",
+            f"{shown(account.account_id)} is not the account of assumeRole.arn, {of_role[0]}: correct one of them, or "
+            "leave accountId out",
+        )
     if role.external_id is not None and not EXTERNAL_ID.fits(role.external_id):
         # Some treat it as a secret, so it is not shown.
         yield FieldProblem(

@@ -22,6 +22,7 @@ SERVICE_CODE: Final = Form(re.compile("[A-Za-z][A-Za-z0-9-]*"), 63, "service cod
 RESERVATION_ID: Final = Form(
     re.compile("cr-[0-9a-f]{8,17}"), 20, "id of a capacity reservation, such as cr-0123456789abcdef0"
 )
+ACCOUNT_ID: Final = Form(re.compile("[0-9]{12}"), 12, "id of an account: 12 digits in quotes, such as '111122223333'")
 ROLE_ARN: Final = Form(
     re.compile(r"arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/([!-~]+/)?[A-Za-z0-9+=,.@_-]{1,64}"),
     2048,

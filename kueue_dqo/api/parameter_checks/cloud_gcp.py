@@ -21,8 +21,12 @@ from kueue_dqo.api.parameter_checks.cloud_forms import (
 )
 from kueue_dqo.api.problems import FieldProblem, shown
 
+COMMITTED: Final = "COMMITTED_"
+"""How metrics begin that count commitments to pay."""
 MAX_NAMES: Final = 64
 MAX_ZONES: Final = 16
+MAX_RESERVATIONS: Final = 1024
+"""Names times zones, of one object: each of them is compared with all others."""
 MAX_ACCELERATORS: Final = 64
 """Of one instance."""
 
@@ -32,6 +36,18 @@ def gcp_account_problems(field: str, account: GcpProject) -> Iterator[FieldProbl
     yield from PROJECT.problems(f"{field}.project", account.project)
     if account.impersonate_service_account is not None:
         yield from SERVICE_ACCOUNT.problems(f"{field}.impersonateServiceAccount", account.impersonate_service_account)
+    named = [
+        len(entry.reservations.names) * max(1, len(entry.reservations.zones))
+        for flavor in account.flavors
+        for entry in flavor.entries
+        if entry.reservations is not None
+    ]
+    if sum(named) > MAX_RESERVATIONS:
+        yield FieldProblem(
+            f"{field}.flavors",
+            f"have {sum(named)} reservations, names times zones: at most {MAX_RESERVATIONS} are allowed in one object; "
+            "make several objects",
+        )
 
 
 def gcp_entry_problems(field: str, account: GcpProject, entry: GcpEntry) -> Iterator[FieldProblem]:
@@ -63,6 +79,12 @@ def gcp_entry_problems(field: str, account: GcpProject, entry: GcpEntry) -> Iter
 
 def _metric(field: str, metric: GcpMetric) -> Iterator[FieldProblem]:
     yield from METRIC.problems(f"{field}.name", metric.name)
+    if metric.name.startswith(COMMITTED):
+        yield FieldProblem(
+            f"{field}.name",
+            f"{shown(metric.name)} bounds what may be committed to, not what may run: name "
+            f"{shown(metric.name.removeprefix(COMMITTED))}",
+        )
     if metric.global_metric is not None:
         yield from GLOBAL_METRIC.problems(f"{field}.globalMetric", metric.global_metric)
     by_name = unit_by_name(metric.name)

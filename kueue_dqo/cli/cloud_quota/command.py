@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import click
 
@@ -21,7 +25,13 @@ from kueue_dqo.cli.options import TABLE, files_options, max_file_size_option, ou
 from kueue_dqo.cli.terminal import one_line
 from kueue_dqo.runtime.clock import SystemClock
 from kueue_dqo.runtime.logs import configure_logs
+from providers.cloud_quota.asking import THREADS_PREFIX
 from providers.cloud_quota.once import Asked, Given, Once, is_ours, made_up
+
+_LAST_CHANCE: Final = 1.0
+"""Seconds that calls which were given up have left to end."""
+_INTERRUPTED: Final = 130
+"""The exit code by which shells tell of SIGINT."""
 
 
 @click.command("cloud-quota", context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,9 +58,27 @@ def once(files: tuple[str, ...], more_files: tuple[str, ...], output: str, max_f
     configure_logs(level="warning", form="console", stream=sys.stderr)
     manifests = read_manifests(paths, max_file_size)
     given, notes = _given(manifests, ", ".join(paths))
-    found = asyncio.run(_ask(given))
-    _show(found, notes, output)
-    return 0 if all(asked.is_published for asked in found) else EXIT_ERROR
+    code = _INTERRUPTED
+    try:
+        found = asyncio.run(_ask(given))
+        _show(found, notes, output)
+        code = 0 if all(asked.is_published for asked in found) else EXIT_ERROR
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+    _leave_calls_behind(code)
+    return code
+
+
+def _leave_calls_behind(code: int) -> None:
+    """Ends the process where calls still hang: Python would wait for them, and an answer may trickle for ever."""
+    deadline = time.monotonic() + _LAST_CHANCE
+    calls = [thread for thread in threading.enumerate() if thread.name.startswith(THREADS_PREFIX)]
+    for thread in calls:
+        thread.join(max(deadline - time.monotonic(), 0))
+    if any(thread.is_alive() for thread in calls):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _given(manifests: Manifests, where: str) -> tuple[Given, list[str]]:

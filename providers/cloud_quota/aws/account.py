@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 _DAY: Final = 24 * 3600.0
 _JITTER: Final = 0.1
+_MOST_PAGES: Final = 200
+"""Of one list: of reservations, a page has hundreds."""
 
 
 def open_account(account: AwsAccount, record: Record) -> OpenAccount:
@@ -83,10 +85,12 @@ class OpenAccount:
         named = {"ServiceCode": question.service, "QuotaCode": question.code}
 
         def applied() -> QuotaValue:
-            return decoding.quota_value(client.get_service_quota(**named).get("Quota"), is_default=False)
+            return decoding.quota_value(client.get_service_quota(**named).get("Quota"), question.code, is_default=False)
 
         def default() -> QuotaValue:
-            return decoding.quota_value(client.get_aws_default_service_quota(**named).get("Quota"), is_default=True)
+            return decoding.quota_value(
+                client.get_aws_default_service_quota(**named).get("Quota"), question.code, is_default=True
+            )
 
         about = self._calls.about("servicequotas:GetServiceQuota", question.region, subject)
         try:
@@ -112,20 +116,21 @@ class OpenAccount:
         pages = self.clients.ec2(question.region).get_paginator("describe_capacity_reservations")
 
         def read() -> Iterator[Reservation]:
-            for page in pages.paginate():
+            for page in _some(pages.paginate()):
                 for row in decoding.needed(page.get("CapacityReservations"), "CapacityReservations"):
                     yield decoding.reservation(row)
 
         about = self._calls.about("ec2:DescribeCapacityReservations", question.region)
         found = self._calls.run(about, lambda: _whole(read), deadline)
         # A reservation that was made meanwhile may push another one on to the next page, where it stands again.
-        return tuple({each.id: each for each in found}.values())
+        # Of two rows of one, the active one is the newer: a state that ends it comes after that, at the next look.
+        return tuple({each.id: each for each in sorted(found, key=lambda each: each.state == "active")}.values())
 
     def _block_status(self, question: BlockStatusQuestion, deadline: float) -> Unavailable:
         pages = self.clients.ec2(question.region).get_paginator("describe_capacity_block_status")
 
         def read() -> Iterator[tuple[str, int | None]]:
-            for page in pages.paginate():
+            for page in _some(pages.paginate()):
                 blocks = decoding.needed(page.get("CapacityBlockStatuses"), "CapacityBlockStatuses")
                 yield from decoding.unavailable_of(blocks)
 
@@ -165,6 +170,14 @@ class OpenAccount:
             return decoding.needed(client.get_caller_identity().get("Account"), "Account")
 
         return self._calls.run(about, read, deadline)
+
+
+def _some(pages: Iterable[T]) -> Iterator[T]:
+    """The pages, of which there is an end. Raises HalfAnswer."""
+    for number, page in enumerate(pages):
+        if number == _MOST_PAGES:
+            raise decoding.HalfAnswer(f"the list has more than {_MOST_PAGES} pages: it is asked again at the next look")
+        yield page
 
 
 def _whole(read: Callable[[], Iterable[T]]) -> list[T]:

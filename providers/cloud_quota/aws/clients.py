@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import boto3
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from types_boto3_ec2.client import EC2Client
     from types_boto3_service_quotas.client import ServiceQuotasClient
     from types_boto3_sts.client import STSClient
+
+_MAKING: Final = threading.RLock()
+"""Of the process. Held while a session or a client is made, which is not safe in threads; what is made, is."""
 
 _Service = Literal["ec2", "service-quotas", "sts"]
 
@@ -28,8 +31,7 @@ class Clients:
     def __init__(self, account: AwsAccount, calls: Calls) -> None:
         self._account = account
         self._calls = calls
-        self._making = threading.Lock()
-        """Held while a session or a client is made, which is not safe in threads; what is made, is."""
+        self._making = _MAKING
         self._session: boto3.Session | None = None
         self._made: dict[tuple[_Service, str], Any] = {}
 

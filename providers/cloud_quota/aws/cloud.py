@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kueue_dqo.api.cloud import AwsAccount, AwsEntry, CloudAccount, CloudEntry
 from kueue_dqo.provider import Misconfigured
 from providers.cloud_quota.aws.blocks import derive_blocks
-from providers.cloud_quota.aws.held import BLOCK, ON_DEMAND
-from providers.cloud_quota.aws.holding import claims_of
-from providers.cloud_quota.aws.questions import questions_of
-from providers.cloud_quota.aws.quota import claim_of, derive_quota
+from providers.cloud_quota.aws.held import remembered
+from providers.cloud_quota.aws.questions import check_account, questions_of
+from providers.cloud_quota.aws.quota import derive_quota
 from providers.cloud_quota.aws.reservations import derive_reservations
-from providers.cloud_quota.cloud import Account, Answers, Claim, Cloud, Derived, Ended, Question, Record
+from providers.cloud_quota.cloud import Account, Answers, Cloud, Derived, Ended, Question, Record
 from providers.cloud_quota.clouds import not_installed
 
 
@@ -25,6 +24,8 @@ class Identity:
 
     role: str | None
     external_id: str | None = field(repr=False)
+    region: str
+    """Where STS is asked, unless the SDK is told otherwise."""
 
 
 class Aws:
@@ -33,12 +34,15 @@ class Aws:
     name = "aws"
 
     def identity(self, account: CloudAccount) -> Hashable:
-        role = _account(account).assume_role
-        return Identity(None, None) if role is None else Identity(role.arn, role.external_id)
+        ours = _account(account)
+        role, region = ours.assume_role, ours.regions[0]
+        return Identity(None, None, region) if role is None else Identity(role.arn, role.external_id, region)
 
     def described(self, account: CloudAccount) -> str:
-        role = _account(account).assume_role
-        return "AWS" if role is None else f"AWS, role {role.arn}"
+        ours = _account(account)
+        if ours.assume_role is not None:
+            return f"AWS, role {ours.assume_role.arn}"
+        return "AWS" if ours.account_id is None else f"AWS, account {ours.account_id}"
 
     def questions(self, account: CloudAccount) -> Sequence[Question[Any]]:
         return questions_of(_account(account))
@@ -47,6 +51,7 @@ class Aws:
         self, account: CloudAccount, entry: CloudEntry, answers: Answers, ended: Ended, now: datetime.datetime
     ) -> Derived:
         ours, one = _account(account), _entry(entry)
+        check_account(ours, answers)
         if one.quota is not None:
             return derive_quota(ours, one, one.quota, answers)
         if one.capacity_reservations is not None:
@@ -55,14 +60,8 @@ class Aws:
             return derive_blocks(ours, one, one.capacity_blocks, answers, ended, now)
         raise Misconfigured(f"an entry of {one.instance_type} has no source: give it one of {', '.join(_SOURCES)}")
 
-    def claims(self, account: CloudAccount, entry: CloudEntry) -> list[Claim]:
-        ours, one = _account(account), _entry(entry)
-        found = [] if one.quota is None else [claim_of(ours, one, one.quota)]
-        if one.capacity_reservations is not None:
-            found += claims_of(one.capacity_reservations, ON_DEMAND)
-        if one.capacity_blocks is not None:
-            found += claims_of(one.capacity_blocks, BLOCK)
-        return found
+    def remembered(self, message: str) -> Iterable[str]:
+        return remembered(message)
 
     def open(self, account: CloudAccount, record: Record) -> Account:
         try:

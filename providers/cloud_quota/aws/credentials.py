@@ -6,14 +6,17 @@ Nothing is kept but in the SDK's own objects, which renew what expires by themse
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any, Final
 
 import boto3
+import botocore.loaders
 import botocore.session
 from botocore.config import Config
 from botocore.credentials import CredentialProvider, CredentialResolver, Credentials, DeferredRefreshableCredentials
 
 from kueue_dqo.api.cloud import AwsAccount, AwsRole
+from kueue_dqo.provider import Misconfigured
 from providers.cloud_quota.aws.calls import Calls
 from providers.cloud_quota.aws.decoding import needed
 from providers.cloud_quota.aws.errors import About, CredentialsRefused
@@ -26,6 +29,12 @@ _CONFIG: Final = Config(
 )
 """Of every client, those that renew credentials included: no request lasts longer than 15 seconds or is made more than
 three times."""
+
+_LOADER: Final = botocore.loaders.create_loader()
+"""Of all sessions of the process: a model of EC2 takes more than 20 MiB, and is only read."""
+
+_REFUSAL_HOLDS: Final = 10.0
+"""Seconds for which nobody asks again whether a role may be assumed."""
 
 _SESSION_NAME: Final = "kueue-dqo"
 """What CloudTrail shows of a role that was assumed."""
@@ -69,6 +78,7 @@ def _session_of(account: AwsAccount, calls: Calls) -> boto3.Session:
 
 def _session(calls: Calls) -> botocore.session.Session:
     session = botocore.session.Session()
+    session.register_component("data_loader", _LOADER)
     session.set_default_client_config(_CONFIG)
     # Earlier versions of the SDK ask us-east-1 for every region.
     session.set_config_variable("sts_regional_endpoints", "regional")
@@ -104,4 +114,17 @@ def _assumed(role: AwsRole, sts: Any, about: About, calls: Calls) -> Credentials
             "expiry_time": needed(told.get("Expiration"), "Expiration").isoformat(),
         }
 
-    return DeferredRefreshableCredentials(lambda: calls.run(about, assume), method="assume-role")
+    refused: list[tuple[float, Misconfigured]] = []
+
+    def fetch() -> dict[str, str]:
+        # The SDK has them fetched with each call until they are there: a refusal holds for the calls of one look.
+        if refused and time.monotonic() < refused[0][0]:
+            raise refused[0][1]
+        refused.clear()
+        try:
+            return calls.run(about, assume)
+        except Misconfigured as error:
+            refused.append((time.monotonic() + _REFUSAL_HOLDS, error))
+            raise
+
+    return DeferredRefreshableCredentials(fetch, method="assume-role")

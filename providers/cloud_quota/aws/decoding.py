@@ -6,6 +6,7 @@ is a field of the SDK's service models.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ON_DEMAND: Final = "default"
+_FIRST_YEAR: Final = 2000
+_LAST_YEAR: Final = 9998
+"""Beyond these it is no time of a reservation, and arithmetic with it may overflow."""
 
 
 class HalfAnswer(SourceUnavailable):
@@ -37,38 +41,69 @@ def needed(value: T | None, what: str) -> T:
     return value
 
 
-def quota_value(quota: ServiceQuotaTypeDef | None, *, is_default: bool) -> QuotaValue:
-    """The value of a quota. Raises HalfAnswer where AWS says why there is none, or does not say one."""
+def typed(value: object, kind: type[T], what: str) -> T:
+    """The value, where it is of that type (and no truth value). Raises HalfAnswer where it is missing or another."""
+    found = needed(value, what)
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise HalfAnswer(f"{what} in the answer of AWS is a {type(found).__name__}: it is asked again at the next look")
+    return found
+
+
+def number(value: object, what: str) -> float:
+    """As `typed`, whole or not."""
+    return typed(value, int, what) if isinstance(value, int) else typed(value, float, what)
+
+
+def time_of(value: object, what: str) -> datetime.datetime | None:
+    """The time, None where there is none. Raises HalfAnswer for one that is none, or has no time zone."""
+    if value is None:
+        return None
+    time = typed(value, datetime.datetime, what)
+    if time.tzinfo is None or not _FIRST_YEAR <= time.year <= _LAST_YEAR:
+        raise HalfAnswer(f"{what} in the answer of AWS is {time}, which is no time: it is asked again")
+    return time.astimezone(datetime.UTC)
+
+
+def quota_value(quota: ServiceQuotaTypeDef | None, code: str, *, is_default: bool) -> QuotaValue:
+    """The value of a quota. Raises HalfAnswer where AWS says why there is none, does not say one, or says another's."""
     row = needed(quota, "Quota")
     reason = row.get("ErrorReason")
     if reason is not None:
-        code, message = reason.get("ErrorCode", "no code"), reason.get("ErrorMessage", "no message")
-        raise HalfAnswer(f"Service Quotas has no value at the moment: {code} ({message})")
-    return QuotaValue(needed(row.get("Value"), "Quota.Value"), is_default)
+        why, message = reason.get("ErrorCode", "no code"), reason.get("ErrorMessage", "no message")
+        raise HalfAnswer(f"Service Quotas has no value at the moment: {why} ({message})")
+    if row.get("QuotaCode", code) != code:
+        raise HalfAnswer(f"Service Quotas answers about {row.get('QuotaCode')}, and was asked about {code}")
+    return QuotaValue(number(row.get("Value"), "Quota.Value"), is_default)
 
 
 def reservation(row: CapacityReservationTypeDef) -> Reservation:
     """Raises HalfAnswer where not even the id and the state are there; the rest is judged where it is needed."""
+    total = row.get("TotalInstanceCount")
     return Reservation(
-        id=needed(row.get("CapacityReservationId"), "CapacityReservationId"),
-        state=needed(row.get("State"), "State of a capacity reservation"),
+        id=typed(row.get("CapacityReservationId"), str, "CapacityReservationId"),
+        state=typed(row.get("State") or None, str, "State of a capacity reservation"),
         kind=row.get("ReservationType", _ON_DEMAND),
         instance_type=row.get("InstanceType"),
         owner=row.get("OwnerId"),
-        total=row.get("TotalInstanceCount"),
-        start=row.get("StartDate"),
-        end=row.get("EndDate"),
+        total=None if total is None else typed(total, int, "TotalInstanceCount"),
+        start=time_of(row.get("StartDate"), "StartDate"),
+        end=time_of(row.get("EndDate"), "EndDate"),
         launch_status=row.get("LaunchStatus"),
         tags={tag.get("Key", ""): tag.get("Value", "") for tag in row.get("Tags", ())},
+        block_id=row.get("CapacityBlockId"),
+        is_interruptible=row.get("Interruptible", False),
     )
 
 
 def unavailable_of(blocks: Iterable[CapacityBlockStatusTypeDef]) -> Iterator[tuple[str, int | None]]:
-    """How many instances cannot be used, by capacity reservation: a block may be made of several."""
+    """How many instances have failed, by block.
+
+    The field of the same name in CapacityReservationStatuses is another: what instances use there (EC2's model).
+    """
     for block in blocks:
-        for status in block.get("CapacityReservationStatuses", ()):
-            name = needed(status.get("CapacityReservationId"), "CapacityReservationId of a capacity block")
-            yield name, status.get("TotalUnavailableCapacity")
+        failed = block.get("TotalUnavailableCapacity")
+        name = typed(block.get("CapacityBlockId"), str, "CapacityBlockId")
+        yield name, None if failed is None else typed(failed, int, "TotalUnavailableCapacity")
 
 
 def shape_of(row: InstanceTypeInfoTypeDef) -> Shape:

@@ -33,10 +33,15 @@ THROTTLES: Final = frozenset(
 """Those that botocore's standard retries take for throttles too, of the services that are asked."""
 _TOO_MANY_REQUESTS: Final = 429
 _SERVER_ERRORS: Final = 500
+_LONGEST_CODE: Final = 80
+_PROGRAM: Final = "custom-process"
+"""What botocore calls a program that is asked for credentials. What it writes is nobody's business."""
+_REFRESHED: Final = "refreshed credentials are still expired"
+"""Of botocore's RuntimeError about new credentials."""
 _IDENTITY: Final = re.compile(r"\barn:[\w-]+:(?:iam|sts)::\d*:\S+")
 """Whom AWS says that it denied something."""
 
-_DENIED: Final = frozenset({"AccessDenied", "AccessDeniedException", "OptInRequired", "UnauthorizedOperation"})
+_DENIED: Final = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"})
 STALE_TOKENS: Final = frozenset(
     {"InvalidNextToken", "InvalidPaginationToken", "InvalidPaginationTokenException", "InvalidToken.NextToken"}
 )
@@ -109,6 +114,7 @@ _BY_CODE: Final[Mapping[str, _Meaning]] = {
     "InvalidSignatureException": _REFUSED,
     "MissingAuthenticationToken": _REFUSED,
     "NoSuchResourceException": _Meaning(Result.ABSENT, Absent),
+    "OptInRequired": _Meaning(Result.DENIED, Misconfigured, ": enable the region or the service for the account"),
     "RequestExpired": _EXPIRED,
     "SignatureDoesNotMatch": _REFUSED,
     "UnrecognizedClientException": _REFUSED,
@@ -117,6 +123,9 @@ _BY_CODE: Final[Mapping[str, _Meaning]] = {
     "ValidationException": _WRONG,
 }
 """What the codes of AWS mean, but for throttles and for what is denied."""
+
+ODD_ANSWERS: Final = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError)
+"""What comes up in code that meets an answer of a form that no answer of AWS has."""
 
 _BY_TYPE: Final[Sequence[tuple[tuple[type[Exception], ...], _Meaning]]] = (
     ((HalfAnswer,), _Meaning(Result.PARTIAL, HalfAnswer)),
@@ -139,6 +148,8 @@ _BY_TYPE: Final[Sequence[tuple[tuple[type[Exception], ...], _Meaning]]] = (
     ),
     # Files of the SDK, such as the token of a web identity.
     ((FileNotFoundError, PermissionError), _MISSING),
+    # What the SDK makes of an odd answer.
+    (ODD_ANSWERS, _CUT_SHORT),
     # New credentials that have expired already.
     ((RuntimeError,), _EXPIRED),
     (
@@ -171,7 +182,13 @@ def failure_of(error: Exception, about: About) -> Failure:
     if isinstance(error, sdk.ClientError):
         return _refusal(error, about)
     meaning = next((meaning for kinds, meaning in _BY_TYPE if isinstance(error, kinds)), _UNKNOWN)
+    if isinstance(error, RuntimeError) and meaning is _EXPIRED and _REFRESHED not in str(error):
+        meaning = _CUT_SHORT
     words = without_answers(str(error)) or type(error).__name__
+    if isinstance(error, ODD_ANSWERS):
+        words = f"an answer of an odd form ({type(error).__name__})"
+    elif isinstance(error, sdk.CredentialRetrievalError) and error.kwargs.get("provider") == _PROGRAM:
+        words = "no credentials come from the program of credential_process (what it wrote is not shown)"
     text = f"{about}: {public(words, about.secrets)}{meaning.way_out}"
     return Failure(meaning.result, meaning.kind(text))
 
@@ -194,6 +211,7 @@ def is_stale_token(error: Exception) -> bool:
 
 def _refusal(error: sdk.ClientError, about: About) -> Failure:
     code, status = _code_of(error.response)
+    code = public(code)[:_LONGEST_CODE]
     own_words = public(str(_part(error.response, "Error").get("Message", "")), about.secrets)
     why = f"{code} ({own_words})"
     told = f"{about}: {why}"

@@ -6,12 +6,18 @@ EC2 calls both capacity reservations and lists them together; a capacity block i
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.cloud import AwsCapacityBlocks, AwsCapacityReservations, AwsEntry
+from kueue_dqo.api.meta import parse_time, time_text
 from kueue_dqo.api.wording import counted, some
 from providers.cloud_quota.aws.questions import Reservation
+from providers.cloud_quota.cloud import Ended
+
+OVER: Final = frozenset({"expired", "cancelled", "failed", "payment-failed", "unsupported"})
+"""States that a reservation never leaves. EC2 forgets it after a while."""
 
 Wanted = AwsCapacityReservations | AwsCapacityBlocks
 
@@ -77,10 +83,42 @@ def ended_text(kind: Kind, name: str, where: str) -> str:
 def none_text(entry: AwsEntry, wanted: Wanted, kind: Kind, where: str) -> str:
     return (
         f"No {kind.label} of {entry.instance_type} in {where} has {_tags_text(wanted.tags)}, so it is 0: tag those "
-        f"that are meant, or correct tags of {kind.field}"
+        f"that are meant, correct tags of {kind.field}, or name by id what another account shares"
     )
 
 
 def _tags_text(tags: Mapping[str, str]) -> str:
     """`the tags team=ml, pool=a`."""
     return f"the {'tag' if len(tags) == 1 else 'tags'} {some(f'{key}={value}' for key, value in sorted(tags.items()))}"
+
+
+# --- what is remembered ----------------------------------------------------------------------------------------------
+
+GONE: Final = "has ended"
+UNTIL: Final = "until"
+_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_ENDED: Final = re.compile(rf"\b(cr-[0-9a-f]+) (?:{GONE}|is (?:{'|'.join(sorted(OVER))})): 0\b")
+_ENDS: Final = re.compile(rf"\b(cr-[0-9a-f]+) (?:{UNTIL}|ends at|ended at) ({_TIME})\b")
+
+
+def memory(name: str, end: datetime.datetime) -> str:
+    """By what a reservation is remembered that has an end."""
+    return f"{name} {UNTIL} {time_text(end)}"
+
+
+def is_over(name: str, ended: Ended, now: datetime.datetime) -> bool:
+    """Whether that reservation was seen to end, or to have an end that has come."""
+    beginning = f"{name} {UNTIL} "
+    return name in ended or any(
+        parse_time(each.removeprefix(beginning)) <= now for each in ended if each.startswith(beginning)
+    )
+
+
+def remembered(message: str) -> Iterator[str]:
+    """What is remembered of the reservations that the message, one of an earlier look, is about."""
+    yield from (found[1] for found in _ENDED.finditer(message))
+    for found in _ENDS.finditer(message):
+        try:
+            yield memory(found[1], parse_time(found[2]))
+        except ValueError:
+            continue  # no text of ours

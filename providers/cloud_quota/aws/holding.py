@@ -10,23 +10,27 @@ from typing import Final
 from kueue_dqo.api.cloud import AwsAccount, AwsEntry
 from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.wording import counted
-from kueue_dqo.provider import Misconfigured, Notice
+from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice
 from providers.cloud_quota.arithmetic import share_of, whole_instances
 from providers.cloud_quota.aws.decoding import needed
 from providers.cloud_quota.aws.held import (
     BLOCK,
+    GONE,
     ON_DEMAND,
+    OVER,
     Kind,
     Part,
     Wanted,
     ended_text,
+    is_over,
     label_of,
+    memory,
     none_text,
     part_text,
     summary_text,
 )
 from providers.cloud_quota.aws.questions import Reservation, ReservationsQuestion, own_account, region, shape_question
-from providers.cloud_quota.cloud import Answers, Claim, Derived, Ended, Limit
+from providers.cloud_quota.cloud import Answers, Derived, Ended, Limit
 from providers.cloud_quota.shapes import amounts, unknown_accelerators
 
 RESERVATION_ENDED: Final = "ReservationEnded"
@@ -34,8 +38,8 @@ RESERVATION_ENDED: Final = "ReservationEnded"
 NO_RESERVATIONS: Final = "NoReservations"
 """The reason of the Event about tags that no reservation has."""
 
-OVER: Final = frozenset({"expired", "cancelled", "failed", "payment-failed", "unsupported"})
-"""States that a reservation never leaves. EC2 forgets it after a while."""
+_MOST_LIMITS: Final = 100
+"""Reservations of one entry that metrics tell apart: tags may find thousands."""
 _ACTIVE: Final = "active"
 _UNLAUNCHABLE: Final = "unlaunchable"
 
@@ -43,7 +47,14 @@ Judge = Callable[[Reservation], Part]
 
 
 def derive_held(  # noqa: PLR0913, PLR0917 - all of them are what `Cloud.derive` is given
-    account: AwsAccount, entry: AwsEntry, wanted: Wanted, kind: Kind, answers: Answers, ended: Ended, judge: Judge
+    account: AwsAccount,
+    entry: AwsEntry,
+    wanted: Wanted,
+    kind: Kind,
+    answers: Answers,
+    ended: Ended,
+    now: datetime.datetime,
+    judge: Judge,
 ) -> Derived:
     """Whole instances of all reservations that are meant: of each one floor(instances x share).
 
@@ -53,7 +64,8 @@ def derive_held(  # noqa: PLR0913, PLR0917 - all of them are what `Cloud.derive`
         wanted: the entry's source.
         kind: what the source is about.
         answers: to the questions of the account.
-        ended: ids that this process saw end; those that are over by now are added.
+        ended: what is remembered of reservations that ended; those that are over are added, and those with an end.
+        now: UTC.
         judge: what a reservation of that kind comes to.
 
     Raises:
@@ -62,12 +74,17 @@ def derive_held(  # noqa: PLR0913, PLR0917 - all of them are what `Cloud.derive`
     """
     where = region(account, entry)
     shape = answers[shape_question(account, entry)]
-    meant, gone = _meant(entry, wanted, kind, answers[ReservationsQuestion(where)], ended, where)
-    _check_owners(entry, kind, meant, answers[own_account(account)])
+    meant, gone = _meant(entry, wanted, kind, answers[ReservationsQuestion(where)], ended, where, now)
+    if entry.share is None:
+        _check_owners(kind, meant, answers[own_account(account)])
     named = frozenset(wanted.ids)
     over = [each.id for each in meant if each.id in named and each.state in OVER]
     for name in over:
         ended.add(name)
+    for each in meant:
+        # Its end is known beforehand: once EC2 has forgotten it, that is no slip of the pen.
+        if each.id in named and each.end is not None:
+            ended.add(memory(each.id, each.end))
     parts = {each.id: judge(each) for each in meant}
     shares = {name: _instances_of(entry, kind, name, part) for name, part in parts.items()}
     instances = sum(shares.values())
@@ -75,7 +92,7 @@ def derive_held(  # noqa: PLR0913, PLR0917 - all of them are what `Cloud.derive`
         instances = min(instances, entry.max_instances)
     none_found = not meant and not gone
     texts = [part_text(each, parts[each.id], shares[each.id]) for each in meant] + [
-        f"{name} has ended: 0" for name in gone
+        f"{name} {GONE}: 0" for name in gone
     ]
     notices = [Notice(RESERVATION_ENDED, ended_text(kind, name, where)) for name in [*over, *gone]]
     if none_found:
@@ -85,21 +102,16 @@ def derive_held(  # noqa: PLR0913, PLR0917 - all of them are what `Cloud.derive`
         amounts=amounts(entry, shape, instances),
         text=summary_text(entry, wanted, kind, where, instances, texts),
         next=min((part.next for part in parts.values() if part.next is not None), default=None),
-        limits=tuple(Limit(each.id, where, each.total) for each in meant if each.total is not None),
+        limits=tuple(Limit(each.id, where, parts[each.id].instances) for each in meant[:_MOST_LIMITS]),
         taken={label_of(kind, each.id): share_of(entry) for each in meant if each.state not in OVER},
         notices=(*notices, *unknown_accelerators(entry, shape)),
     )
 
 
-def claims_of(wanted: Wanted, kind: Kind) -> list[Claim]:
-    """Those that are named: what has tags is known only once EC2 was asked."""
-    return [Claim(("reservation", name), label_of(kind, name)) for name in dict.fromkeys(wanted.ids)]
-
-
 def judged(reservation: Reservation, now: datetime.datetime) -> Part:
     """What the state alone says: only an active one counts, with all of its instances, those in use included.
 
-    Raises SourceUnavailable where an active one has no number of instances.
+    Raises SourceUnavailable where an active one has no number of instances, InvalidCapacity for a negative one.
     """
     state = reservation.state
     if state in OVER:
@@ -112,14 +124,23 @@ def judged(reservation: Reservation, now: datetime.datetime) -> Part:
         return Part(0, begin, reservation.start if is_ahead else None)
     if reservation.launch_status == _UNLAUNCHABLE:
         return Part(0, "takes no instance now (unlaunchable)")
-    return Part(needed(reservation.total, f"TotalInstanceCount of {reservation.id}"))
+    total = needed(reservation.total, f"TotalInstanceCount of {reservation.id}")
+    if total < 0:
+        raise InvalidCapacity(f"{reservation.id} has {total} instances, which can be no number of them")
+    return Part(total, "is interruptible" if reservation.is_interruptible else "")
 
 
 # --- which are meant -----------------------------------------------------------------------------------------------
 
 
 def _meant(  # noqa: PLR0913, PLR0917 - the parts of one entry
-    entry: AwsEntry, wanted: Wanted, kind: Kind, listed: tuple[Reservation, ...], ended: Ended, where: str
+    entry: AwsEntry,
+    wanted: Wanted,
+    kind: Kind,
+    listed: tuple[Reservation, ...],
+    ended: Ended,
+    where: str,
+    now: datetime.datetime,
 ) -> tuple[list[Reservation], list[str]]:
     """The reservations in the order of the ids, then those found by tags by id; and the ids of those long over."""
     by_id = {each.id: each for each in listed}
@@ -132,7 +153,7 @@ def _meant(  # noqa: PLR0913, PLR0917 - the parts of one entry
             problem = _why_another(entry, kind, found)
             meant[name] = found
             problems += [problem] if problem else []
-        elif name in ended:
+        elif is_over(name, ended, now):
             gone.append(name)
         else:
             problems.append(
@@ -163,10 +184,8 @@ def _why_another(entry: AwsEntry, kind: Kind, found: Reservation) -> str:
     return ""
 
 
-def _check_owners(entry: AwsEntry, kind: Kind, meant: list[Reservation], own: str) -> None:
+def _check_owners(kind: Kind, meant: list[Reservation], own: str) -> None:
     """What another account shares is divided by nobody: the entry has to say how much of it is its own."""
-    if entry.share is not None:
-        return
     foreign = [
         f"{label_of(kind, each.id)} belongs to account {each.owner} and is shared with {own}: set share of its entry "
         "to the part that jobs of this cluster may take, such as 0.5, or 1 for all of it"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kueue_dqo.api.cloud import AwsAccount, AwsEntry, region_of
 from kueue_dqo.provider import Misconfigured
-from providers.cloud_quota.cloud import Lifetime, Question
+from providers.cloud_quota.cloud import Answers, Lifetime, Question
 from providers.cloud_quota.shapes import Shape
 
 # --- answers -------------------------------------------------------------------------------------------------------
@@ -42,10 +42,14 @@ class Reservation(NamedTuple):
     launch_status: str | None = None
     """`unlaunchable` where an active one takes no instance. UltraServers alone have it."""
     tags: Mapping[str, str] = {}
+    block_id: str | None = None
+    """Of the capacity block that it is a part of."""
+    is_interruptible: bool = False
+    """Whether EC2 may take the instances back."""
 
 
 Unavailable = Mapping[str, int | None]
-"""How many instances of capacity blocks cannot be used, by the id of the capacity reservation; None: not told."""
+"""How many instances of capacity blocks have failed, by the id of the block; None: not told."""
 
 
 # --- questions -----------------------------------------------------------------------------------------------------
@@ -59,6 +63,10 @@ class QuotaQuestion(Question[QuotaValue]):
     service: str
     code: str
 
+    @property
+    def scope(self) -> str:
+        return f"servicequotas in {self.region}"
+
 
 @dataclass(frozen=True, slots=True)
 class ReservationsQuestion(Question[tuple[Reservation, ...]]):
@@ -66,12 +74,20 @@ class ReservationsQuestion(Question[tuple[Reservation, ...]]):
 
     region: str
 
+    @property
+    def scope(self) -> str:
+        return _ec2(self.region)
+
 
 @dataclass(frozen=True, slots=True)
 class BlockStatusQuestion(Question[Unavailable]):
     """What cannot be used of the account's capacity blocks."""
 
     region: str
+
+    @property
+    def scope(self) -> str:
+        return _ec2(self.region)
 
 
 class _Lasting:
@@ -91,12 +107,24 @@ class ShapeQuestion(_Lasting, Question[Shape]):
     region: str
     instance_type: str
 
+    @property
+    def scope(self) -> str:
+        return _ec2(self.region)
+
 
 @dataclass(frozen=True, slots=True)
 class OwnAccountQuestion(_Lasting, Question[str]):
     """The id of the account that the credentials belong to."""
 
     region: str
+
+    @property
+    def scope(self) -> str:
+        return f"sts in {self.region}"
+
+
+def _ec2(region: str) -> str:
+    return f"ec2 in {region}"
 
 
 def questions_of(account: AwsAccount) -> list[Question[Any]]:
@@ -112,6 +140,18 @@ def questions_of(account: AwsAccount) -> list[Question[Any]]:
 def own_account(account: AwsAccount) -> OwnAccountQuestion:
     """One call for all regions: an account is the same in each."""
     return OwnAccountQuestion(account.regions[0])
+
+
+def check_account(account: AwsAccount, answers: Answers) -> None:
+    """Raises Misconfigured where the credentials are of another account than the one that is meant."""
+    if account.account_id is None:
+        return
+    found = answers[own_account(account)]
+    if found != account.account_id:
+        raise Misconfigured(
+            f"the credentials are of account {found}, and accountId is {account.account_id}: correct accountId, or the "
+            "identity of the daemon"
+        )
 
 
 def shape_question(account: AwsAccount, entry: AwsEntry) -> ShapeQuestion:
@@ -132,8 +172,11 @@ def _questions_of(account: AwsAccount, entry: AwsEntry) -> list[Question[Any]]:
     asked: list[Question[Any]] = []
     if entry.quota is not None:
         asked.append(QuotaQuestion(where, entry.quota.service, entry.quota.code))
-    if entry.capacity_reservations is not None or entry.capacity_blocks is not None:
-        asked += [ReservationsQuestion(where), own_account(account)]
+    is_held = entry.capacity_reservations is not None or entry.capacity_blocks is not None
+    if is_held:
+        asked.append(ReservationsQuestion(where))
+    if account.account_id is not None or (is_held and entry.share is None):
+        asked.append(own_account(account))
     if entry.capacity_blocks is not None:
         asked.append(BlockStatusQuestion(where))
     return [*asked, shape_question(account, entry)]

@@ -9,7 +9,7 @@ from kueue_dqo.api.cloud import AwsAccount, AwsEntry, AwsQuota
 from providers.cloud_quota.arithmetic import is_unlimited, limit_of, whole_instances
 from providers.cloud_quota.aws.codes import mismatch
 from providers.cloud_quota.aws.questions import QuotaQuestion, QuotaValue, region, shape_question
-from providers.cloud_quota.cloud import Answers, Claim, Derived, Limit
+from providers.cloud_quota.cloud import Answers, Derived, Limit
 from providers.cloud_quota.shapes import amounts, unknown_accelerators
 
 
@@ -33,12 +33,6 @@ def derive_quota(account: AwsAccount, entry: AwsEntry, quota: AwsQuota, answers:
         limits=(Limit(quota.code, where, math.inf if limit is None else told.value),),
         notices=(*mismatch(entry, quota), *unknown_accelerators(entry, shape)),
     )
-
-
-def claim_of(account: AwsAccount, entry: AwsEntry, quota: AwsQuota) -> Claim:
-    """What the entry takes its share of. Raises Misconfigured for a region that is not named."""
-    where = region(account, entry)
-    return Claim(("quota", where, quota.service, quota.code), label_of(quota, where))
 
 
 def label_of(quota: AwsQuota, where: str) -> str:

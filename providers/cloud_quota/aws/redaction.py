@@ -9,7 +9,10 @@ _ACCESS_KEY: Final = re.compile(r"\b(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{
 _ENCODED: Final = re.compile(r"\s*Encoded authorization failure message: \S+")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9+/=_.-]{100,}")
 _ANSWER: Final = re.compile(r"(?:b['\"])?[<{].*", re.DOTALL)
+_USER_IN_URL: Final = re.compile(r"//[^/@\s]+@")
 _LONGEST: Final = 600
+_SHORTEST_SECRET: Final = 4
+"""Characters. What is shorter stands in all sorts of words, and keeps nobody out."""
 
 
 def public(text: str, secrets: tuple[str, ...] = ()) -> str:
@@ -17,8 +20,10 @@ def public(text: str, secrets: tuple[str, ...] = ()) -> str:
     text = _ENCODED.sub("", text)
     text = _ACCESS_KEY.sub("(access key)", text)
     text = _TOKEN.sub("(token)", text)
+    text = _USER_IN_URL.sub("//(user)@", text)
     for secret in secrets:
-        text = text.replace(secret, "(secret)")
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "(secret)")
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 

@@ -6,7 +6,7 @@ import datetime
 
 from kueue_dqo.api.cloud import AwsAccount, AwsCapacityReservations, AwsEntry
 from kueue_dqo.api.meta import time_text
-from providers.cloud_quota.aws.held import ON_DEMAND, Part
+from providers.cloud_quota.aws.held import ON_DEMAND, UNTIL, Part
 from providers.cloud_quota.aws.holding import derive_held, judged
 from providers.cloud_quota.aws.questions import Reservation
 from providers.cloud_quota.cloud import Answers, Derived, Ended
@@ -21,7 +21,7 @@ def derive_reservations(  # noqa: PLR0913, PLR0917 - as `Cloud.derive`
     now: datetime.datetime,
 ) -> Derived:
     """The instances of those that are active, whether used or not. Raises as `derive_held`."""
-    return derive_held(account, entry, wanted, ON_DEMAND, answers, ended, lambda each: judge(each, now))
+    return derive_held(account, entry, wanted, ON_DEMAND, answers, ended, now, lambda each: judge(each, now))
 
 
 def judge(reservation: Reservation, now: datetime.datetime) -> Part:
@@ -31,4 +31,5 @@ def judge(reservation: Reservation, now: datetime.datetime) -> Part:
         return part
     if now >= reservation.end:
         return Part(0, f"ended at {time_text(reservation.end)}")
-    return part._replace(next=reservation.end)
+    why = f"{UNTIL} {time_text(reservation.end)}"
+    return part._replace(why=f"{why} and {part.why}" if part.why else why, next=reservation.end)

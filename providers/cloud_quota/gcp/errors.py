@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import requests
@@ -12,8 +14,19 @@ from google.protobuf.json_format import ParseError  # type: ignore[import-untype
 
 from kueue_dqo.provider import Misconfigured, SourceUnavailable
 from providers.cloud_quota.cloud import CredentialsExpired, Result
+from providers.cloud_quota.gcp.credentials import FILE, MALFORMED
 from providers.cloud_quota.gcp.questions import GLOBAL
-from providers.cloud_quota.gcp.told import FORBIDDEN, RATE_REASONS, TOO_MANY, Told, clean, told_by, told_by_token_error
+from providers.cloud_quota.gcp.told import (
+    FORBIDDEN,
+    NOT_FOUND,
+    RATE_REASONS,
+    TOO_MANY,
+    Told,
+    cause_of,
+    clean,
+    told_by,
+    told_by_token_error,
+)
 
 
 class Unreadable(Exception):
@@ -25,9 +38,13 @@ EXPECTED: Final = (api.GoogleAPIError, auth.GoogleAuthError, requests.RequestExc
 
 _BAD_REQUEST: Final = 400
 _UNAUTHORIZED: Final = 401
-_NOT_FOUND: Final = 404
 _RETRIED: Final = frozenset({TOO_MANY, 500, 502, 503, 504})
 _DISABLED_REASONS: Final = frozenset({"SERVICE_DISABLED", "accessNotConfigured"})
+_REASONS_WITH_WAY_OUT: Final = {
+    "BILLING_DISABLED": "billing is not enabled for the project: link it to a billing account",
+    "CONSUMER_SUSPENDED": "the project is suspended: have it reinstated",
+    "SECURITY_POLICY_VIOLATED": "a perimeter of VPC Service Controls forbids it: let this identity in",
+}
 _SCOPE_REASON: Final = "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
 _TOKEN_PERMISSION: Final = "iam.serviceAccounts.getAccessToken"  # noqa: S105 -- the name of a permission
 
@@ -38,6 +55,10 @@ _BROKEN: Final = (
     (requests.exceptions.ContentDecodingError, Result.PARTIAL, "the answer broke off"),
     (requests.exceptions.Timeout, Result.FAILED, "no answer in time"),
 )
+
+
+NO_CREDENTIALS: Final = (auth.GoogleAuthError, OSError, *MALFORMED)
+"""What the search for credentials may raise."""
 
 
 class Failure(NamedTuple):
@@ -86,20 +107,30 @@ def failure(error: Exception, asked: Asked) -> Failure:
     if isinstance(error, api.RetryError) and error.cause is not None:
         return failure(error.cause, asked)
     if isinstance(error, api.GoogleAPICallError):
-        return _refused(told_by(error), asked)
+        told = told_by(error)
+        if told.is_of_a_proxy and told.code in {FORBIDDEN, NOT_FOUND}:
+            problem = f"{told.code}, not by Google: {clean(told.message)}; look after the proxy, or the API's address"
+            return _unavailable(Result.FAILED, asked, problem)
+        return _refused(told, asked)
     if isinstance(error, auth.GoogleAuthError):
         return _no_token(error, asked)
     for kind, result, problem in _BROKEN:
         if isinstance(error, kind):
-            return _unavailable(result, asked, f"{problem}: {clean(str(error))}")
-    return _unavailable(Result.FAILED, asked, f"not reached: {clean(str(error))}")
+            return _unavailable(result, asked, f"{problem}: {cause_of(error)}")
+    return _unavailable(Result.FAILED, asked, f"not reached: {cause_of(error)}")
 
 
 def no_credentials(error: Exception) -> Misconfigured:
-    """Why none were found."""
+    """Why none were found. What the error says is left out: it may have the content of a file with a key."""
+    problem = "none were found"
+    if os.environ.get(FILE):
+        why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        problem = f"the file that {FILE} names is none of credentials ({why})"
+        if not Path(os.environ[FILE]).exists():
+            problem = f"the file that {FILE} names does not exist"
     return Misconfigured(
-        f"no credentials of Google Cloud: {clean(str(error))}; bind the daemon's ServiceAccount by Workload Identity "
-        "Federation, or set GOOGLE_APPLICATION_CREDENTIALS to a file with a configuration of credentials"
+        f"no credentials of Google Cloud: {problem}; bind the daemon's ServiceAccount by Workload Identity Federation, "
+        f"or set {FILE} to a file with a configuration of credentials"
     )
 
 
@@ -115,7 +146,7 @@ def _refused(told: Told, asked: Asked) -> Failure:
         return Failure(Result.EXPIRED, CredentialsExpired(text))
     if told.code == FORBIDDEN:
         return Failure(Result.DENIED, Misconfigured(_denied(told, asked, message)))
-    if told.code == _NOT_FOUND:
+    if told.code == NOT_FOUND:
         text = f"{asked.what} does not exist, or is not shown to {_who(asked)}: {asked.absent} ({message})"
         return Failure(Result.ABSENT, Misconfigured(text))
     if told.code == _BAD_REQUEST:
@@ -133,6 +164,9 @@ def _denied(told: Told, asked: Asked, message: str) -> str:
             f"{asked.permission}, {asked.what}: the API {service} is not enabled in project {consumer}: gcloud "
             f"services enable {service} --project {consumer}"
         )
+    for reason, way_out in _REASONS_WITH_WAY_OUT.items():
+        if reason in told.reasons:
+            return f"{asked.permission}, {asked.what}: {way_out} ({message})"
     if _SCOPE_REASON in told.reasons:
         return (
             f"{asked.permission}, {asked.what}: the token of {_who(asked)} is of a narrower scope: give the nodes the "
@@ -164,7 +198,7 @@ def _no_token(error: auth.GoogleAuthError, asked: Asked) -> Failure:
             f"({message})"
         )
         return Failure(Result.DENIED, Misconfigured(denied))
-    if told.code == _NOT_FOUND:
+    if told.code == NOT_FOUND:
         # Of the token, not of what was asked: that may be there.
         nobody = (
             f"no token for {_who(asked)}: there is no such service account; correct impersonateServiceAccount, or bind "

@@ -12,6 +12,7 @@ from providers.cloud_quota.cloud import Answers, Limit
 from providers.cloud_quota.gcp.machine import accelerators_of
 from providers.cloud_quota.gcp.metric import Counted, near, shown_limit
 from providers.cloud_quota.gcp.questions import GLOBAL, FamilyQuestion, QuotaRow, machine_question
+from providers.cloud_quota.gcp.wording import details
 
 REGION: Final = "region"
 GPU_FAMILY: Final = "gpu_family"
@@ -37,30 +38,33 @@ def counted(account: GcpProject, entry: GcpEntry, family: GcpGpuFamily, answers:
     row = row_of(rows, region, family.name)
     if row is None:
         families = {each.dimensions[GPU_FAMILY] for each in rows if GPU_FAMILY in each.dimensions}
+        here = "a region that has it" if family.name in families else "a GPU family of that region"
         raise Misconfigured(
-            f"{what} does not exist: name a GPU family of that region; those of the quota are "
-            f"{near(family.name, families) or 'none'}"
+            f"{what} does not exist: name {here}; the families of the quota are {near(family.name, families) or 'none'}"
         )
     if row.value is None:
         raise SourceUnavailable(f"{what} was told without a value")
     limit = arithmetic.limit_of(row.value, what=what, max_instances=entry.max_instances)
     instances = arithmetic.whole_instances(limit, entry, takes, what=what)
     # A row without the dimension holds for every family that has none of its own: the name may be a slip.
-    of = "" if GPU_FAMILY in row.dimensions else ", the limit of every family without one of its own"
-    text = f"quota {family.quota_id} of {family.name} in {region} ({shown_limit(row.value)}{of})"
+    of = [] if GPU_FAMILY in row.dimensions else ["the limit of every family without one of its own"]
+    shown = ", ".join([shown_limit(row.value), *of, *details(entry)])
+    text = f"quota {family.quota_id} of {family.name} in {region} ({shown})"
     value = float("inf") if arithmetic.is_unlimited(row.value) else float(row.value)
-    return Counted(instances, takes, text, (Limit(f"{family.quota_id}/{family.name}", region, value),))
+    return Counted(instances, text, (Limit(f"{family.quota_id}/{family.name}", region, value),), {})
 
 
 def row_of(rows: Sequence[QuotaRow], region: str, family: str) -> QuotaRow | None:
-    """The limit that holds: the first that fits, since the more specific ones come first.
+    """The limit that holds: of those that fit the one with most dimensions, of equal ones the first.
 
     One fits where each of its dimensions is the region or the family that is asked, and where it holds in the region.
-    One with a further dimension is about something narrower.
+    One with a further dimension is about something narrower. The cloud sends the more specific ones first.
     """
     asked = {REGION: region, GPU_FAMILY: family}
-    for row in rows:
-        fits = all(asked.get(name) == value for name, value in row.dimensions.items())
-        if fits and (not row.locations or region in row.locations or GLOBAL in row.locations):
-            return row
-    return None
+    fitting = [
+        row
+        for row in rows
+        if all(asked.get(name) == value for name, value in row.dimensions.items())
+        and (not row.locations or region in row.locations or GLOBAL in row.locations)
+    ]
+    return max(fitting, key=lambda row: len(row.dimensions), default=None)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from google.cloud import cloudquotas_v1, compute_v1
 
+from kueue_dqo.api.wording import some
 from kueue_dqo.provider import SourceUnavailable
 from providers.cloud_quota.gcp.questions import Machine, QuotaRow, Quotas, Reservation
 
@@ -38,12 +39,18 @@ def project_quotas(project: compute_v1.Project, what: str) -> Quotas:
 
 
 def zones_of(region: compute_v1.Region) -> tuple[str, ...]:
-    """The names of its zones, in their order; the answer has addresses."""
+    """The names of its zones, in their order; the answer has addresses. Empty where it tells none."""
     return tuple(sorted(zone.rpartition("/")[2] for zone in region.zones))
 
 
-def machine(found: compute_v1.MachineType) -> Machine:
-    """A machine type."""
+def machine(found: compute_v1.MachineType, what: str) -> Machine:
+    """A machine type. Raises SourceUnavailable where the answer leaves out how large it is."""
+    sizes = {"guestCpus": found.guest_cpus, "memoryMb": found.memory_mb}
+    missing = [name for name, size in sizes.items() if size <= 0]
+    if any("guest_accelerator_count" not in each or each.guest_accelerator_count < 0 for each in found.accelerators):
+        missing.append("guestAcceleratorCount")
+    if missing:
+        raise SourceUnavailable(f"{what}: the cloud answered without {some(missing)} of it")
     state = found.deprecated.state
     return Machine(
         vcpus=found.guest_cpus,
@@ -73,10 +80,25 @@ def quota_rows(info: cloudquotas_v1.QuotaInfo, what: str) -> tuple[QuotaRow, ...
 
 
 def reservations(page: compute_v1.ReservationAggregatedList) -> Iterator[Reservation]:
-    """Those of one page."""
+    """Those of one page, as often as they stand there."""
     for scope, listed in sorted(page.items.items()):
         for each in listed.reservations:
             yield _reservation(each, scope)
+
+
+def unique(found: Iterable[Reservation], what: str) -> tuple[Reservation, ...]:
+    """Each once, though pages may overlap. Raises SourceUnavailable where one is told in two ways."""
+    by_place: dict[tuple[str, str], Reservation] = {}
+    for each in found:
+        if by_place.setdefault((each.zone, each.name), each) != each:
+            raise SourceUnavailable(f"{what}: the cloud told reservation {each.name} in {each.zone} in two ways")
+    return tuple(by_place.values())
+
+
+def same_name(told: str, asked: str, what: str) -> None:
+    """Raises SourceUnavailable where the answer is about something else. Not every answer has a name."""
+    if told and told != asked:
+        raise SourceUnavailable(f"{what}: the cloud answered about {told} instead")
 
 
 def missing(page: compute_v1.ReservationAggregatedList) -> Iterator[str]:
@@ -89,12 +111,16 @@ def missing(page: compute_v1.ReservationAggregatedList) -> Iterator[str]:
 
 def _warning(warning: Any) -> Iterator[str]:
     # Not typed: the SDK's annotation means its own Warning, and names Python's.
-    if warning.code not in _HARMLESS:
-        yield f"{warning.code} {warning.message}"
+    if warning.code not in _HARMLESS or (warning.message and not warning.code):
+        yield f"{warning.code or 'warning'} {warning.message}"
 
 
 def _quotas(rows: Iterable[compute_v1.Quota], what: str) -> Quotas:
-    limits = {row.metric: row.limit if "limit" in row else None for row in rows}
+    limits: dict[str, float | None] = {}
+    for row in rows:
+        limit = row.limit if "limit" in row else None
+        if limits.setdefault(row.metric, limit) != limit:
+            raise SourceUnavailable(f"{what}: the cloud told two limits of {row.metric}")
     if not limits:
         raise SourceUnavailable(f"{what}: the cloud answered without quotas")
     return Quotas(limits)
@@ -107,12 +133,20 @@ def _reservation(found: compute_v1.Reservation, scope: str) -> Reservation:
         name=found.name,
         zone=(found.zone or scope).rpartition("/")[2],
         status=found.status,
-        count=specific.count if "specific_reservation" in found else None,
+        is_specific="specific_reservation" in found,
+        count=specific.count if "count" in specific else None,
         machine_type=properties.machine_type.rpartition("/")[2],
-        accelerators=tuple(
-            (each.accelerator_type.rpartition("/")[2], each.accelerator_count)
-            for each in properties.guest_accelerators
-            if each.accelerator_count
-        ),
+        accelerators=_attached(properties.guest_accelerators),
+        share_type=found.share_settings.share_type,
         delete_at=found.delete_at_time,
+    )
+
+
+def _attached(rows: Iterable[compute_v1.AcceleratorConfig]) -> tuple[tuple[str, int], ...] | None:
+    """Those of which there are some. None where one has no number."""
+    found = tuple(rows)
+    if any("accelerator_count" not in each for each in found):
+        return None
+    return tuple(
+        (each.accelerator_type.rpartition("/")[2], each.accelerator_count) for each in found if each.accelerator_count
     )

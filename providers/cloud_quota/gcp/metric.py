@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -11,7 +11,7 @@ from kueue_dqo.api.cloud import GcpEntry, GcpMetric, GcpProject, MetricUnit, reg
 from kueue_dqo.api.wording import some
 from kueue_dqo.provider import Misconfigured, SourceUnavailable
 from providers.cloud_quota import arithmetic
-from providers.cloud_quota.cloud import Answers, Limit
+from providers.cloud_quota.cloud import Answers, Draw, Limit
 from providers.cloud_quota.gcp.machine import accelerators_of
 from providers.cloud_quota.gcp.questions import (
     GLOBAL,
@@ -21,8 +21,11 @@ from providers.cloud_quota.gcp.questions import (
     RegionQuestion,
     machine_question,
 )
+from providers.cloud_quota.gcp.wording import details
 
 _GLOBAL_METRIC: Final = {MetricUnit.ACCELERATORS: "GPUS_ALL_REGIONS", MetricUnit.VCPUS: "CPUS_ALL_REGIONS"}
+_UNIT_OF_GLOBAL: Final = {name: unit for unit, name in _GLOBAL_METRIC.items()}
+"""What they count whatever metric they bound: an instance with GPUs takes vCPUs of CPUS_ALL_REGIONS."""
 _NAMES_SHOWN: Final = 8
 
 
@@ -30,11 +33,22 @@ class Counted(NamedTuple):
     """What a metric comes to for an entry."""
 
     instances: int
-    takes: int
-    """What one of them takes of it."""
     text: str
-    """`quota NVIDIA_L4_GPUS in us-central1 (16, GPUS_ALL_REGIONS 8)`."""
+    """`quota NVIDIA_L4_GPUS in us-central1 (16, GPUS_ALL_REGIONS 8, share 0.5)`."""
     limits: tuple[Limit, ...]
+    draws: Mapping[str, Draw]
+    """What they take of the limit over all regions."""
+
+
+class _Bound(NamedTuple):
+    """A limit of which an instance takes something."""
+
+    what: str
+    """For a person."""
+    value: float
+    """As the cloud sent it."""
+    takes: int
+    """What one instance takes of it."""
 
 
 def unit_of(metric: GcpMetric) -> MetricUnit:
@@ -48,10 +62,15 @@ def unit_of(metric: GcpMetric) -> MetricUnit:
 
 
 def global_metric_of(metric: GcpMetric) -> str | None:
-    """The metric over all regions that bounds it, if any does. Raises as `unit_of`."""
+    """The metric over all regions that bounds it, if any does.
+
+    Where parameters do not name one, the name of the metric tells: what has another unit by the parameters alone, such
+    as TPU_LITE_PODSLICE_V5, counts no GPUs and no CPUs.
+    """
     if metric.global_metric is not None:
         return metric.global_metric or None
-    return _GLOBAL_METRIC[unit_of(metric)]
+    unit = unit_by_name(metric.name)
+    return None if unit is None else _GLOBAL_METRIC[unit]
 
 
 def counted(account: GcpProject, entry: GcpEntry, metric: GcpMetric, answers: Answers) -> Counted:
@@ -63,31 +82,45 @@ def counted(account: GcpProject, entry: GcpEntry, metric: GcpMetric, answers: An
         InvalidCapacity: it has none, and nothing else bounds it.
     """
     region = region_of(account, entry)
+    machine = answers[machine_question(account, entry)]
     what = f"quota {metric.name} in {region} of project {account.project}"
-    takes = _takes(entry, metric, answers[machine_question(account, entry)])
-    quotas = answers[RegionQuestion(account.project, region)]
-    regional = _limit(quotas, metric.name, what, _hint(metric.name))
+    takes = _takes(entry, metric.name, unit_of(metric), machine)
+    regional = _limit(answers[RegionQuestion(account.project, region)], metric.name, what, _hint(metric.name))
+    bounds = [_Bound(what, regional, takes)]
     rows = [Limit(metric.name, region, _for_metrics(regional))]
-    values = [regional]
     name = global_metric_of(metric)
     if name is not None:
-        bound = _bound(metric, name, answers[ProjectQuestion(account.project)], account)
-        if bound is not None:
-            rows.append(Limit(name, GLOBAL, _for_metrics(bound)))
-            values.append(bound)
-    limit = smallest(values, what=what, max_instances=entry.max_instances)
-    instances = arithmetic.whole_instances(limit, entry, takes, what=what)
-    shown = [shown_limit(regional), *(f"{row.source} {shown_limit(row.value)}" for row in rows[1:])]
-    return Counted(instances, takes, f"quota {metric.name} in {region} ({', '.join(shown)})", tuple(rows))
+        over_all = _over_all(metric, name, answers[ProjectQuestion(account.project)], account)
+        if over_all is not None:
+            takes = _takes(entry, name, _UNIT_OF_GLOBAL.get(name, unit_of(metric)), machine)
+            bounds.append(_Bound(f"quota {name} of project {account.project}", over_all, takes))
+            rows.append(Limit(name, GLOBAL, _for_metrics(over_all)))
+    instances = _fewest(entry, bounds)
+    shown = [shown_limit(regional), *(f"{row.source} {shown_limit(row.value)}" for row in rows[1:]), *details(entry)]
+    return Counted(
+        instances,
+        f"quota {metric.name} in {region} ({', '.join(shown)})",
+        tuple(rows),
+        {
+            each.what: Draw(each.what, Fraction(str(each.value)), Fraction(instances * each.takes))
+            for each in bounds[1:]
+            if not arithmetic.is_unlimited(each.value)
+        },
+    )
 
 
-def smallest(values: Iterable[float], *, what: str, max_instances: int | None) -> Fraction | None:
-    """The smallest limit, None where there is none but `max_instances`. Raises InvalidCapacity as `limit_of`."""
-    values = tuple(values)
-    bounding = [value for value in values if not arithmetic.is_unlimited(value)]
-    limits = [arithmetic.limit_of(value, what=what, max_instances=max_instances) for value in bounding or values]
-    told = [limit for limit in limits if limit is not None]
-    return min(told) if told else None
+def _fewest(entry: GcpEntry, bounds: Sequence[_Bound]) -> int:
+    """What all limits allow; one without a value bounds nothing where another does. Raises InvalidCapacity."""
+    bounding = [each for each in bounds if not arithmetic.is_unlimited(each.value)] or bounds
+    return min(
+        arithmetic.whole_instances(
+            arithmetic.limit_of(each.value, what=each.what, max_instances=entry.max_instances),
+            entry,
+            each.takes,
+            what=each.what,
+        )
+        for each in bounding
+    )
 
 
 def shown_limit(value: float) -> str:
@@ -102,13 +135,13 @@ def near(name: str, names: Iterable[str]) -> str:
     return some(close or known, at_most=_NAMES_SHOWN)
 
 
-def _takes(entry: GcpEntry, metric: GcpMetric, machine: Machine) -> int:
-    if unit_of(metric) is MetricUnit.VCPUS:
+def _takes(entry: GcpEntry, name: str, unit: MetricUnit, machine: Machine) -> int:
+    if unit is MetricUnit.VCPUS:
         return machine.vcpus
     takes = accelerators_of(entry, machine)
     if not takes:
         raise Misconfigured(
-            f"metric {metric.name} counts accelerators, and machine type {entry.machine_type} has none built in: set "
+            f"metric {name} counts accelerators, and machine type {entry.machine_type} has none built in: set "
             "accelerators of the entry to how many are attached to each instance, or name a metric of its vCPUs"
         )
     return takes
@@ -125,7 +158,7 @@ def _limit(quotas: Quotas, name: str, what: str, hint: str = "") -> float:
     return limit
 
 
-def _bound(metric: GcpMetric, name: str, quotas: Quotas, account: GcpProject) -> float | None:
+def _over_all(metric: GcpMetric, name: str, quotas: Quotas, account: GcpProject) -> float | None:
     """The project's limit, None where it has no such metric; one that the parameters name has to be there."""
     if metric.global_metric is None and name not in quotas.limits:
         return None

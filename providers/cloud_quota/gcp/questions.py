@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from kueue_dqo.api.cloud import GcpEntry, GcpProject, region_of
 from providers.cloud_quota.cloud import Lifetime, Question
@@ -20,6 +20,8 @@ CLOUD_QUOTAS_GET: Final = "cloudquotas.quotas.get"
 
 GLOBAL: Final = "global"
 """The region of what has none."""
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -66,12 +68,21 @@ class Reservation:
     status: str
     """`READY`, `CREATING`, `DELETING`, `UPDATING`, `INVALID`."""
     count: int | None
-    """Instances, those in use included. None: it counts no instances of one type."""
+    """Instances, those in use included. None: not told."""
     machine_type: str
-    accelerators: tuple[tuple[str, int], ...] = ()
-    """GPUs of each instance: types and how many."""
+    is_specific: bool = True
+    """Whether it counts instances of one machine type."""
+    accelerators: tuple[tuple[str, int], ...] | None = ()
+    """GPUs of each instance: types and how many. None: not told."""
+    share_type: str = ""
+    """Who may use it: `LOCAL`, `SPECIFIC_PROJECTS`, `ORGANIZATION`, …; empty: its project alone, as with `LOCAL`."""
     delete_at: str = ""
     """When it will be deleted by itself, RFC 3339; empty: never."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether projects beside its own may use it."""
+        return self.share_type not in {"", "LOCAL", "SHARE_TYPE_UNSPECIFIED"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,16 @@ class ReservationList:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionQuestion(Question[Quotas]):
+class _ComputeQuestion(Question[T_co]):
+    """One for Compute Engine."""
+
+    @property
+    def scope(self) -> str:
+        return "compute"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionQuestion(_ComputeQuestion[Quotas]):
     """The quotas of a region."""
 
     project: str
@@ -95,14 +115,14 @@ class RegionQuestion(Question[Quotas]):
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectQuestion(Question[Quotas]):
+class ProjectQuestion(_ComputeQuestion[Quotas]):
     """The quotas over all regions."""
 
     project: str
 
 
 @dataclass(frozen=True, slots=True)
-class MachineQuestion(Question[Machine]):
+class MachineQuestion(_ComputeQuestion[Machine]):
     """A machine type, of whichever zone of the region has it."""
 
     project: str
@@ -122,9 +142,13 @@ class FamilyQuestion(Question[tuple[QuotaRow, ...]]):
     service: str
     quota_id: str
 
+    @property
+    def scope(self) -> str:
+        return "cloudquotas"
+
 
 @dataclass(frozen=True, slots=True)
-class ReservationsQuestion(Question[ReservationList]):
+class ReservationsQuestion(_ComputeQuestion[ReservationList]):
     """The reservations that a project owns, of all zones."""
 
     project: str
@@ -146,14 +170,13 @@ def owner_of(account: GcpProject, entry: GcpEntry) -> str:
 
 
 def questions_of(account: GcpProject, entry: GcpEntry, *, bounded: bool) -> Iterator[AnyQuestion]:
-    """What has to be known for one entry.
+    """What has to be known for one entry; the machine type last, whose zones the answer about the region tells as well.
 
     Args:
         account: whose entry it is.
         entry: with one source.
         bounded: whether a quota over all regions bounds its metric.
     """
-    yield machine_question(account, entry)
     if entry.metric is not None:
         yield RegionQuestion(account.project, region_of(account, entry))
         if bounded:
@@ -162,3 +185,4 @@ def questions_of(account: GcpProject, entry: GcpEntry, *, bounded: bool) -> Iter
         yield FamilyQuestion(account.project, entry.gpu_family.service, entry.gpu_family.quota_id)
     if entry.reservations is not None:
         yield ReservationsQuestion(owner_of(account, entry))
+    yield machine_question(account, entry)

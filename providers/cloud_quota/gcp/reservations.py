@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -22,9 +22,18 @@ from providers.cloud_quota.gcp.questions import (
     machine_question,
     owner_of,
 )
+from providers.cloud_quota.gcp.wording import (
+    COUNTING,
+    DELETING,
+    details,
+    gone_text,
+    is_over,
+    memories,
+    name_text,
+    state_text,
+    zone_region,
+)
 
-READY: Final = "READY"
-DELETING: Final = "DELETING"
 RESERVATION_ENDED: Final = "ReservationEnded"
 """The reason of the Event about a reservation that is named and will be, or was, deleted by itself."""
 
@@ -35,7 +44,7 @@ class Held:
 
     instances: int
     text: str
-    """`reservations big in us-central1-a (4), old in us-central1-b (DELETING: 0)`."""
+    """`reservations (share 0.5) big in us-central1-a (2 of 4), old in us-central1-b (DELETING: 0 of 4)`."""
     next: datetime.datetime | None
     limits: tuple[Limit, ...]
     found: tuple[str, ...]
@@ -43,23 +52,28 @@ class Held:
     notices: tuple[Notice, ...]
 
 
-def zone_region(zone: str) -> str:
-    """The region of a zone: `us-central1` of `us-central1-a`."""
-    return zone.rpartition("-")[0]
-
-
-def held(account: GcpProject, entry: GcpEntry, named: GcpReservations, answers: Answers, ended: Ended) -> Held:
+def held(  # noqa: PLR0913, PLR0917 - what `Cloud.derive` is given, and the entry's source
+    account: GcpProject,
+    entry: GcpEntry,
+    named: GcpReservations,
+    answers: Answers,
+    ended: Ended,
+    now: datetime.datetime,
+) -> Held:
     """What the named reservations hold: all of their instances, and never what is left of them.
 
-    In each zone a name may be another reservation: all of them count. One that is not READY counts nothing.
+    In each zone a name may be another reservation: all of them count. One that is being made or deleted, or whose time
+    is over, counts nothing; one whose size is being changed counts what it says.
 
     Raises:
-        Misconfigured: one does not exist, or reserves something else than instances of the entry.
-        SourceUnavailable: of one of the zones nothing is known.
+        Misconfigured: one does not exist, reserves something else than instances of the entry, or is shared with other
+            projects and the entry does not say which share it takes.
+        SourceUnavailable: of one of the zones nothing is known, or one was told without what has to be known of it.
         InvalidCapacity: one says nonsense.
     """
     owner, region = owner_of(account, entry), region_of(account, entry)
     answer = answers[ReservationsQuestion(owner)]
+    foreign = None if owner == account.project else owner
     _check_whole(answer, named, owner, region)
     texts: list[str] = []
     found: list[Reservation] = []
@@ -69,27 +83,30 @@ def held(account: GcpProject, entry: GcpEntry, named: GcpReservations, answers: 
         here.sort(key=lambda each: each.zone)
         found += here
         if not here:
-            texts.append(_absent(name, named, owner, region, ended))
-            notices.append(_gone(name, owner, region))
+            texts += _gone(name, named, owner, region, foreign, ended, now)
+            notices.append(_gone_notice(name, owner, region))
     instances, limits, moments = 0, [], []
     for each in found:
         count = _instances(each, account, entry, answers, owner)
-        counts = each.status == READY
-        if counts:
-            instances += arithmetic.whole_instances(Fraction(count), entry, 1, what=_label(each, owner))
-        limits.append(Limit(f"{owner}/{each.zone}/{each.name}", region, float(count if counts else 0)))
-        texts.append(f"{each.name} in {each.zone} ({_state(each, count)})")
-        if each.delete_at or each.status == DELETING:
+        end = _moment(each, owner)
+        counting = count if each.status in COUNTING and (end is None or end > now) else 0
+        part = arithmetic.whole_instances(Fraction(counting), entry, 1, what=_label(each, owner))
+        instances += part
+        limits.append(Limit(f"{owner}/{each.zone}/{each.name}", region, float(counting)))
+        texts.append(f"{name_text(each.name, each.zone, foreign)} ({state_text(each, count, part)})")
+        if end is not None or each.status == DELETING:
             # Its end is known beforehand: once it is gone, that is no slip of the pen.
-            ended.add(_memory(each.name, owner, region))
-        if each.delete_at:
-            moments.append(_moment(each, owner))
+            for memory in memories(each.name, each.zone, foreign, "" if each.status == DELETING else each.delete_at):
+                ended.add(memory)
+        if end is not None and end > now:
+            moments.append(end)
     if entry.max_instances is not None:
         instances = min(instances, entry.max_instances)
-    of = "" if owner == account.project else f" of project {owner}"
+    kind = "reservation" if len(texts) == 1 else "reservations"
+    limited = f" ({', '.join(details(entry))})" if details(entry) else ""
     return Held(
         instances,
-        f"{'reservation' if len(texts) == 1 else 'reservations'} {', '.join(texts)}{of}",
+        f"{kind}{limited} {', '.join(texts)}",
         min(moments, default=None),
         tuple(limits),
         tuple(_label(each, owner) for each in found),
@@ -122,20 +139,31 @@ def _may_concern(place: str, named: GcpReservations, region: str) -> bool:
     return True
 
 
-def _absent(name: str, named: GcpReservations, owner: str, region: str, ended: Ended) -> str:
-    zones: Sequence[str] = named.zones or (region,)
-    if _memory(name, owner, region) not in ended:
+def _gone(  # noqa: PLR0913, PLR0917 - what tells one reservation from others
+    name: str,
+    named: GcpReservations,
+    owner: str,
+    region: str,
+    foreign: str | None,
+    ended: Ended,
+    now: datetime.datetime,
+) -> Iterator[str]:
+    """The texts of a reservation that is nowhere, where it was known to end. Raises Misconfigured where it was not."""
+    places = named.zones or (region,)
+    gone = [text for place in places if is_over(text := name_text(name, place, foreign), ended, now)]
+    if not gone:
         raise Misconfigured(
-            f"reservation {name} of project {owner} does not exist in {some(zones)}: name one that does, or take it out"
+            f"reservation {name} of project {owner} does not exist in {some(places)}: name one that does, or take it "
+            "out"
         )
-    return f"{name} (deleted: 0)"
+    yield from map(gone_text, gone)
 
 
-def _gone(name: str, owner: str, region: str) -> Notice:
+def _gone_notice(name: str, owner: str, region: str) -> Notice:
     return Notice(
         RESERVATION_ENDED,
-        f"reservation {name} of project {owner} in {region} was deleted: take it out of the parameters, or a process "
-        "that has not seen it end will call it a mistake",
+        f"reservation {name} of project {owner} in {region} was deleted: take it out of the parameters, or it will be "
+        "called a mistake by a process that knows nothing of its end",
     )
 
 
@@ -144,11 +172,15 @@ def _instances(reservation: Reservation, account: GcpProject, entry: GcpEntry, a
     label = _label(reservation, owner)
     if not reservation.status:
         raise SourceUnavailable(f"{label} was told without a status")
-    if reservation.count is None:
+    if not reservation.is_specific:
         raise Misconfigured(
             f"{label} reserves no number of instances of one machine type: take it out, and write what it holds as a "
             "ManualCapacity"
         )
+    if reservation.count is None:
+        raise SourceUnavailable(f"{label} was told without the number of its instances")
+    if reservation.accelerators is None:
+        raise SourceUnavailable(f"{label} was told without the number of its accelerators")
     if reservation.machine_type != entry.machine_type:
         raise Misconfigured(
             f"{label} is of machine type {reservation.machine_type or '(none)'}, the entry of {entry.machine_type}: "
@@ -164,17 +196,18 @@ def _instances(reservation: Reservation, account: GcpProject, entry: GcpEntry, a
         )
     if reservation.count < 0:
         raise InvalidCapacity(f"{label} reserves {reservation.count} instances, which can be no number of them")
+    if owner == account.project and reservation.is_shared and entry.share is None:
+        raise Misconfigured(
+            f"{label} is shared with other projects ({reservation.share_type}), which use it too: set share of its "
+            "entry to the part that jobs of this cluster may take, such as 0.5, or 1 for all of it"
+        )
     return reservation.count
 
 
-def _state(reservation: Reservation, count: int) -> str:
-    until = f", until {reservation.delete_at}" if reservation.delete_at else ""
-    if reservation.status == READY:
-        return f"{count}{until}"
-    return f"{reservation.status}: 0 of {count}"
-
-
-def _moment(reservation: Reservation, owner: str) -> datetime.datetime:
+def _moment(reservation: Reservation, owner: str) -> datetime.datetime | None:
+    """When it will be deleted by itself."""
+    if not reservation.delete_at:
+        return None
     try:
         return parse_time(reservation.delete_at)
     except ValueError as error:
@@ -183,7 +216,3 @@ def _moment(reservation: Reservation, owner: str) -> datetime.datetime:
 
 def _label(reservation: Reservation, owner: str) -> str:
     return f"reservation {reservation.name} in {reservation.zone} of project {owner}"
-
-
-def _memory(name: str, owner: str, region: str) -> str:
-    return f"{owner}/{region}/{name}"

@@ -12,13 +12,25 @@ from google.auth import exceptions as auth
 
 FORBIDDEN: Final = 403
 TOO_MANY: Final = 429
-RATE_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"})
+NOT_FOUND: Final = 404
+RATE_REASONS: Final = frozenset(
+    {
+        "rateLimitExceeded",
+        "userRateLimitExceeded",
+        "RATE_LIMIT_EXCEEDED",
+        "quotaExceeded",
+        "dailyLimitExceeded",
+        "concurrentLimitExceeded",
+    }
+)
 """Compute Engine refuses too many requests with 403 and one of these (its page on rate quotas)."""
 
 _LONGEST: Final = 300
+_HTML: Final = re.compile(r"<(?:!doctype|html)", re.IGNORECASE)
 _SECRET: Final = re.compile(
-    r"ya29\.[\w.~+/-]+|eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|AIza[\w-]{20,}|1//[\w-]{20,}"
-    r"|(?<=[Bb]earer )\S+|(?<=access_token=)[^&\s\"']+|(?<=\"access_token\":)\s*\"[^\"]*\"?",
+    r"-----BEGIN[\s\S]*|GOCSPX-[\w-]+|ya29\.[\w.~+/-]+|eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|AIza[\w-]{20,}|1//[\w-]{20,}"
+    r"|(?<=[Bb]earer )\S+|(?:access_token|refresh_token|client_secret|private_key|assertion)"
+    r"(?:=[^&\s\"']+|[\"']:\s*[\"'][^\"']*[\"']?)",
     re.ASCII,
 )
 _METADATA_STATUS: Final = re.compile(r"Status: (\d{3})")
@@ -38,14 +50,29 @@ class Told:
         """Whether it was refused for the number of requests."""
         return self.code == TOO_MANY or (self.code == FORBIDDEN and bool(self.reasons & RATE_REASONS))
 
+    @property
+    def is_of_a_proxy(self) -> bool:
+        """Whether it is a page for a person, which no API of Google sends: something stands in between."""
+        return _HTML.search(self.message) is not None
+
 
 def clean(text: str) -> str:
     """The text of an SDK in one line, without tokens, without pages of HTML, and not too long."""
-    if re.search(r"<(?:!doctype|html)", text, re.IGNORECASE):
+    if _HTML.search(text):
         title = re.search(r"<title>\s*(.*?)\s*</title>", text, re.IGNORECASE | re.DOTALL)
         text = "a page of HTML" + ("" if title is None else f", {title[1]}")
     text = " ".join(_SECRET.sub("(cut)", text).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def cause_of(error: BaseException) -> str:
+    """What an error of the HTTP library comes from, which wraps others: `Connection reset by peer`."""
+    inner = getattr(error, "reason", None)
+    if not isinstance(inner, BaseException):
+        inner = next((each for each in reversed(error.args) if isinstance(each, BaseException)), None)
+    if inner is not None:
+        return cause_of(inner)
+    return clean((error.strerror if isinstance(error, OSError) else None) or str(error))
 
 
 def told_by(error: api.GoogleAPICallError) -> Told:
@@ -62,7 +89,7 @@ def told_by_token_error(error: auth.GoogleAuthError) -> Told | None:
     """What the answer to a request for a token says, as far as the SDK hands it over."""
     status = _METADATA_STATUS.search(str(error))
     if status is not None:
-        return Told(int(status[1]), str(error))
+        return Told(int(status[1]), str(error.args[0]) if error.args else "")
     for argument in error.args:
         try:
             body: Any = json.loads(argument) if isinstance(argument, str | bytes) else argument

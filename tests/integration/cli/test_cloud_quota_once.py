@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from tests.clouds.aws.server import running
 from tests.clouds.gcp import things
 from tests.clouds.gcp.gcp import Project
 from tests.clouds.gcp.server import Services, gcp_services
+from tests.controlplane.processes import eventually
 
 NAME: Final = ["provider", "cloud-quota", "--once"]
 OF_OTHERS: Final = ("AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_", "DQO_", "KUBE", "PYTHON", "HOME")
@@ -112,16 +114,20 @@ def _run(
     environment: Mapping[str, str], *arguments: str, text: str, program: tuple[str, ...] = ("-m", "kueue_dqo.cli")
 ) -> Ended:
     """With nothing of this process's environment that an SDK, a client of Kubernetes or a daemon would look at."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_OTHERS)}
     done = subprocess.run(
         [sys.executable, *program, *arguments],
         input=text,
         capture_output=True,
         text=True,
-        env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        env=_environment(environment),
         check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def _environment(environment: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_OTHERS)}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment}
 
 
 @pytest.fixture(scope="module")
@@ -289,3 +295,20 @@ def test_the_watch_for_writes_sees_them(tmp_path: Path) -> None:
     told = _run({}, text="", program=("-c", program)).err
     assert "WRITTEN open" in told
     assert "LOADED aiohttp" in told
+
+
+def test_whoever_interrupts_it_need_not_wait_for_a_cloud_that_hangs(gcp: Services, tmp_path: Path) -> None:
+    """Python would wait for the threads that ask, until the SDK has tried again and again."""
+    (tmp_path / "parameters.yaml").write_text(_manifest({"gcp": GCP}))
+    command = [sys.executable, "-m", "kueue_dqo.cli", *NAME, "-f", str(tmp_path)]
+    gcp.gcp.hold("compute.regions.get")
+    try:
+        with subprocess.Popen(command, env=_environment(gcp.environment()), stderr=subprocess.PIPE, text=True) as once:
+            eventually(lambda: gcp.gcp.waiting == 1, "it asks")
+            once.send_signal(signal.SIGINT)
+            _, told = once.communicate()
+        assert once.returncode == 130
+        assert "interrupted" in told
+        assert gcp.gcp.waiting == 1, "no request was made anew"
+    finally:
+        gcp.gcp.release()

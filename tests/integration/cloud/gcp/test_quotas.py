@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.clouds.gcp.things import UNLIMITED, gpu_families, region, without_quotas
 from tests.integration.cloud.gcp.scenes import GPUS, L4, ONLY_GPUS, REGION, Scene, on_h100, on_l4
-from tests.integration.providers.scenes import GPU, POOL, capacity, wait_failed, wait_published, wait_told
+from tests.integration.providers.scenes import GPU, POOL, capacity, wait_failed, wait_published
 
 _PAIR: Final = f"l4/{GPU}"
 _H100: Final = f"h100/{GPU}"
@@ -125,10 +125,33 @@ def test_a_gpu_family_has_its_limit_by_region(scene: Scene) -> None:
     wait_failed(scene.plane, "InvalidCapacity", "NVIDIA_H100", "-1", "maxInstances")
 
 
-def test_flavors_that_share_the_quota_over_all_regions_are_told(scene: Scene) -> None:
-    """Each may have it alone, not all at once: it is published, and people are told."""
-    scene.set_limits({L4: 8, "NVIDIA_T4_GPUS": 8}, {GPUS: 8})
+def test_flavors_do_not_take_more_than_there_is_over_all_regions(scene: Scene) -> None:
+    """Each may have it alone, not both at once: the last capacity stays, and people are told what to do."""
+    scene.set_limits({L4: 8, "NVIDIA_T4_GPUS": 8}, {GPUS: 16})
     t4 = {"machineType": "n1-standard-8", "accelerators": 4, "metric": {"name": "NVIDIA_T4_GPUS"}}
     scene.begin({"l4": [on_l4()], "t4": [t4]}, resources=ONLY_GPUS)
     wait_published(scene.plane, {_PAIR: 8, f"t4/{GPU}": 8})
-    assert GPUS in wait_told(scene.plane, "GlobalLimitShared")["message"]
+    scene.set_limits({L4: 8, "NVIDIA_T4_GPUS": 8}, {GPUS: 8})
+    wait_failed(scene.plane, "Misconfigured", GPUS, scene.project.id, "l4", "t4", "share", "maxInstances")
+    assert capacity(scene.plane) == {_PAIR: "8", f"t4/{GPU}": "8"}
+    scene.begin({"l4": [on_l4(maxInstances=1)], "t4": [{**t4, "maxInstances": 1}]}, resources=ONLY_GPUS)
+    wait_published(scene.plane, {_PAIR: 4, f"t4/{GPU}": 4}, "at most 1")
+
+
+def test_regions_do_not_add_up_to_more_than_there_is_over_all(scene: Scene) -> None:
+    """Nor do spot and on-demand of one region."""
+    scene.set_limits({L4: 8, f"PREEMPTIBLE_{L4}": 8}, {GPUS: 12})
+    spot = on_l4(metric={"name": f"PREEMPTIBLE_{L4}"})
+    scene.begin({"l4": [on_l4(), spot]}, combine="Sum", resources=ONLY_GPUS)
+    wait_failed(scene.plane, "Misconfigured", f"{GPUS} of project {scene.project.id}")
+    assert capacity(scene.plane) == {}
+    scene.set_limits({L4: 8, f"PREEMPTIBLE_{L4}": 8}, {GPUS: 16})
+    wait_published(scene.plane, {_PAIR: 16})
+
+
+def test_tpus_are_not_bounded_by_the_quota_of_gpus(scene: Scene) -> None:
+    """Its unit is said by the parameters: the name has none, and GPUs it counts not."""
+    scene.set_limits({"TPU_LITE_PODSLICE_V5": 8}, {GPUS: 0})
+    tpus = {"name": "TPU_LITE_PODSLICE_V5", "unit": "Accelerators"}
+    scene.begin({"l4": [on_l4(metric=tpus)]}, resources=ONLY_GPUS)
+    wait_published(scene.plane, {_PAIR: 8})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Final
 
 import pytest
 
+from kueue_dqo.api.meta import time_text
 from tests.controlplane.admin import Refused
 from tests.integration.cloud.gcp.scenes import ONLY_GPUS, ZONE_A, ZONE_B, Scene, reserved
-from tests.integration.providers.scenes import GPU, capacity, wait_failed, wait_published
+from tests.integration.providers.scenes import GPU, capacity, wait_failed, wait_published, wait_told
 
 _H100: Final = f"h100/{GPU}"
 
@@ -31,6 +33,8 @@ def test_a_reservation_that_is_not_ready_is_0_and_said(scene: Scene) -> None:
     scene.reserve("train", ZONE_A, 4, status="CREATING")
     scene.begin({"h100": [reserved("train")]}, resources=ONLY_GPUS)
     wait_published(scene.plane, {_H100: 0}, "train", "CREATING")
+    scene.project.reservations[0].status = "UPDATING"  # its size is being changed
+    wait_published(scene.plane, {_H100: 32}, "train", "UPDATING")
 
 
 def test_a_zone_that_was_not_reached_is_not_empty(scene: Scene) -> None:
@@ -62,7 +66,7 @@ def test_a_name_that_is_nowhere_is_misconfigured(scene: Scene) -> None:
 
 
 def test_a_shared_reservation_needs_a_share(scene: Scene) -> None:
-    """It is asked of its owner; half of 5 is 2 machines."""
+    """It is asked of its owner; half of 5 is 2 machines. The owner has to say its share as well, when it counts it."""
     owner = scene.new_project({}, {})
     scene.reserve("train", ZONE_A, 5, owner=owner, shared_with=[scene.project.id])
     shared = {"project": owner.id}
@@ -72,3 +76,26 @@ def test_a_shared_reservation_needs_a_share(scene: Scene) -> None:
     assert asked == {owner.id}
     with pytest.raises(Refused, match="a share is missing"):
         scene.begin({"h100": [reserved("train", reservations=shared)]}, resources=ONLY_GPUS)
+    scene.reserve("mine", ZONE_A, 3, shared_with=[owner.id])
+    scene.begin({"h100": [reserved("mine")]}, resources=ONLY_GPUS)
+    wait_failed(scene.plane, "Misconfigured", "mine", "SPECIFIC_PROJECTS", "share", "or 1 for all of it")
+    scene.begin({"h100": [reserved("mine", share="1")]}, resources=ONLY_GPUS)
+    wait_published(scene.plane, {_H100: 24}, "mine")
+
+
+def test_a_reservation_that_was_seen_to_end_is_0_when_it_is_gone(scene: Scene) -> None:
+    """Its time is told beforehand. One that is gone without is a mistake, and so is one gone before its time."""
+    scene.reserve("train", ZONE_A, 4)
+    scene.reserve("next", ZONE_A, 1)
+    train = scene.project.reservations[0]
+    train.delete_at_time = time_text(datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=5))
+    scene.begin({"h100": [reserved("train", "next")]}, resources=ONLY_GPUS)
+    wait_published(scene.plane, {_H100: 40}, train.delete_at_time)
+    scene.project.reservations.remove(train)
+    wait_published(scene.plane, {_H100: 8}, "train", "deleted: 0")
+    assert "train" in wait_told(scene.plane, "ReservationEnded")["message"]
+    scene.project.reservations[0].delete_at_time = "2099-01-01T00:00:00Z"
+    wait_published(scene.plane, {_H100: 8}, "2099")
+    scene.project.reservations.clear()
+    wait_failed(scene.plane, "Misconfigured", "next", "does not exist")
+    assert capacity(scene.plane) == {_H100: "8"}

@@ -38,6 +38,7 @@ FOREIGN: Final[dict[str, Any]] = {
     "reservations": {"names": ["h100"], "project": "ml-platform"},
     "share": "0.5",
 }
+RESERVATIONS_OF_64: Final = {"names": [f"r{number}" for number in range(64)]}
 SHARES: Final = (1, "1", "1.0", "0.5", ".5", "500m", "1n", "0.0000000001", "5e-1", "1000m", "+0.1")
 NO_SHARES: Final = (0, "0", "0.0", 2, "1.000000001", "1001m", "50", "1k", "1Ki", "1e1", "1E")
 
@@ -87,6 +88,7 @@ GOOD: Final = [
     _whole(aws(flavor("a", QUOTA))),
     _whole(gcp(flavor("a", METRIC))),
     _aws("aws.assumeRole", ABSENT),
+    _aws("aws.accountId", ABSENT),
     _aws("aws.assumeRole.externalId", ABSENT),
     _aws(
         "aws.assumeRole.arn",
@@ -211,6 +213,10 @@ BAD: Final = [
         ),
         "is no ARN of a role",
     ),
+    *_bad(
+        _aws, "aws.accountId", ("", "11112222333", "1111222233334", "11112222333a", "1111-2222-33"), "is no id of an"
+    ),
+    _aws("aws.accountId", "999988887777", "is not the account of assumeRole.arn"),
     *_bad(_aws, "aws.assumeRole.externalId", ("", "x", "a b", "a\n"), "characters are no external id"),
     _aws("aws.assumeRole.externalId", "x" * 1225, "1225 characters are no external id"),
     *_bad(_gcp, "gcp.project", NO_PROJECTS, "is no id of a project"),
@@ -311,6 +317,7 @@ BAD: Final = [
     _gcp(f"{ATTACHED}.accelerators", "4", "integer"),
     *_bad(_gcp, f"{ATTACHED}.metric.name", ("", "nvidia_t4_gpus", "NVIDIA-T4-GPUS", "1GPUS"), "is no metric"),
     _gcp(f"{ATTACHED}.metric.name", "TPU_LITE", "is missing: the end of 'TPU_LITE'", f"{ATTACHED}.metric.unit"),
+    _gcp(f"{ATTACHED}.metric.name", "COMMITTED_NVIDIA_T4_GPUS", "not what may run: name 'NVIDIA_T4_GPUS'"),
     _gcp(f"{BY_METRIC}.metric.unit", "VCPUs", "is not what 'PREEMPTIBLE_NVIDIA_A100_GPUS' counts: write Accelerators"),
     _gcp(f"{BY_METRIC}.metric", {"name": "C3_CPUS", "unit": "Accelerators"}, "write VCPUs", f"{BY_METRIC}.metric.unit"),
     _gcp(f"{BY_METRIC}.metric.unit", "GPUs", "is none of Accelerators, VCPUs"),
@@ -375,19 +382,22 @@ BEYOND_DEFINITIONS: Final = [
         FLAVORS,
         "quota L-417A185B in us-east-1 would count 1.25 times (shares: a 1, b 0.25)",
     ),
+    _whole(
+        aws(*[flavor(name, {**QUOTA, "quota": {"code": "L-1194D53C", "service": "eks"}}) for name in "ab"]),
+        FLAVORS,
+        "quota eks/L-1194D53C in us-east-1 would count 2 times",
+    ),
     _whole(aws(flavor("a", QUOTA, QUOTA, combine="Sum")), FLAVORS, "would count 2 times (shares: a 2)"),
     _whole(
         aws(flavor("a", RESERVED), flavor("b", {**RESERVED, "share": "1n"})),
         FLAVORS,
-        "capacity reservation cr-0123456789abcdef0 in us-east-1 would count 1.000000001 times",
+        "capacity reservation cr-0123456789abcdef0 would count 1.000000001 times",
     ),
-    _whole(
-        aws(flavor("a", BLOCK), flavor("b", BLOCK)), FLAVORS, "capacity reservation cr-0a1b2c3d4e5f67890 in us-east-1"
-    ),
+    _whole(aws(flavor("a", BLOCK), flavor("b", BLOCK)), FLAVORS, "capacity block cr-0a1b2c3d4e5f67890 would count 2"),
     _whole(
         gcp(*(flavor(name, {**METRIC, "share": "0.4"}) for name in "abc")),
         MACHINES,
-        "metric NVIDIA_L4_GPUS in us-central1 would count 1.2 times",
+        "metric NVIDIA_L4_GPUS in us-central1 of project vision-prod would count 1.2 times",
     ),
     _whole(
         gcp(flavor("a", FAMILY), flavor("b", FAMILY)),
@@ -400,7 +410,12 @@ BEYOND_DEFINITIONS: Final = [
             flavor("b", {**BOOKED, "reservations": {"names": ["h100"], "zones": ["us-central1-a"]}}),
         ),
         MACHINES,
-        "reservation h100 of project vision-prod in us-central1-a would count 2 times",
+        "reservation h100 in us-central1-a of project vision-prod would count 2 times",
+    ),
+    _whole(
+        gcp(*(flavor(f"f{number}", {**BOOKED, "reservations": RESERVATIONS_OF_64}) for number in range(17))),
+        MACHINES,
+        "have 1088 reservations, names times zones: at most 1024",
     ),
 ]
 """Shares of one thing that come to more than there is. Definitions cannot say so: it would cost them too much."""

@@ -297,6 +297,7 @@ FORMS = {
     "quota.service": cloud_forms.SERVICE_CODE,
     ".ids.*": cloud_forms.RESERVATION_ID,
     "gcp.regions.*": cloud_forms.GCP_REGION,
+    ".accountId": cloud_forms.ACCOUNT_ID,
     "gcp.flavors.*.entries.*.region": cloud_forms.GCP_REGION,
     ".project": cloud_forms.PROJECT,
     ".impersonateServiceAccount": cloud_forms.SERVICE_ACCOUNT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,6 @@ from providers.cloud_quota.cloud import (
     Account,
     Answers,
     Call,
-    Claim,
     Derived,
     Ended,
     Lifetime,
@@ -43,6 +42,10 @@ class QuotaQuestion(Question[float | Derived]):
     region: str
     code: str
 
+    @property
+    def scope(self) -> str:
+        return f"quotas in {self.region}"
+
 
 @dataclass(frozen=True)
 class ShapeQuestion(Question[Shape]):
@@ -51,6 +54,10 @@ class ShapeQuestion(Question[Shape]):
     @property
     def lifetime(self) -> Lifetime:
         return Lifetime.DAY
+
+    @property
+    def scope(self) -> str:
+        return "shapes"
 
 
 class FakeAccount:
@@ -95,6 +102,8 @@ class FakeCloud:
         self.on_open: Callable[[], None] = lambda: None
         self.open_result = Result.OK
         self.derived_at: list[datetime.datetime] = []
+        self.ended: Ended = set()
+        """What was remembered when something was last derived."""
         self.more: dict[str, Any] = {}
         """Fields of whatever is derived."""
 
@@ -121,7 +130,7 @@ class FakeCloud:
     def derive(
         self, account: CloudAccount, entry: CloudEntry, answers: Answers, ended: Ended, now: datetime.datetime
     ) -> Derived:
-        del ended
+        self.ended = ended
         self.derived_at.append(now)
         question = quota_question(account, entry)
         shape, value = answers[ShapeQuestion(entry.type_name)], answers[question]
@@ -138,9 +147,8 @@ class FakeCloud:
             **self.more,
         )
 
-    def claims(self, account: CloudAccount, entry: CloudEntry) -> list[Claim]:
-        question = quota_question(account, entry)
-        return [Claim(question, f"quota {question.code} in {question.region}")]
+    def remembered(self, message: str) -> Iterable[str]:
+        return [word for word in message.split() if word.startswith("cr-")]
 
     def open(self, account: CloudAccount, record: Record) -> Account:
         del account
@@ -173,6 +181,7 @@ def spec(
     *,
     combine: str = "Max",
     role: str | None = None,
+    account_id: str | None = None,
     **fields: Any,
 ) -> CloudQuotaParametersSpec:
     """As decoded, without the checks of manifests."""
@@ -182,6 +191,8 @@ def spec(
     }
     if role is not None:
         account["assumeRole"] = {"arn": role}
+    if account_id is not None:
+        account["accountId"] = account_id
     return msgspec.convert(
         {"aws": account, **fields}, CloudQuotaParametersSpec, dec_hook=lambda kind, value: kind.of(value)
     )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kueue_dqo.api.dqo import CapacityProviderStatus
+from kueue_dqo.api.meta import Condition
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import CapacityError, InvalidCapacity, Misconfigured, Notice, SourceUnavailable
-from providers.cloud_quota.cloud import Derived, Question
+from providers.cloud_quota.cloud import Derived, Draw, Question
 from providers.cloud_quota.compute import LONGEST_SLEEP, Counted, observe
 from providers.cloud_quota.heard import Heard, SomeAnswers
+from providers.cloud_quota.takings import Takings
 from tests.unit.providers.cloud_quota.clouds import (
     GPU,
     NOW,
@@ -40,7 +45,8 @@ def heard(values: dict[str, Any], *failures: CapacityError, missing: tuple[str, 
 
 
 def look(asked: Any, answers: Heard, cloud: FakeCloud | None = None, **more: Any) -> Counted:
-    return observe(request(asked, **more), cloud or FakeCloud(), answers, set())
+    remembered = more.pop("takings", Takings())
+    return observe(request(asked, **more), cloud or FakeCloud(), answers, set(), remembered)
 
 
 def derived(text: str = "x", *, after: float | None = None, **more: Any) -> Derived:
@@ -195,6 +201,68 @@ def test_more_of_what_was_found_than_there_is_is_refused() -> None:
     taken = {"reservation cr-1": Fraction(3, 4)}
     text = refused(Misconfigured, asked, heard({"L-1": derived(taken=taken), "L-2": derived(taken=taken)}))
     assert "reservation cr-1: 1.5 of it is taken, by a (0.75), b (0.75)" in text
+
+
+def test_more_of_a_limit_of_many_regions_than_there_is_is_refused() -> None:
+    asked = spec({"p5": [entry("L-1"), entry("L-2")]}, combine="Sum")
+    each = derived(draws={"ALL": Draw("quota ALL of project p", Fraction(8), Fraction(8))})
+    text = refused(Misconfigured, asked, heard({"L-1": each, "L-2": each}))
+    assert "quota ALL of project p is 8, and 16 of it is counted, by p5 (16)" in text
+    assert "globalMetric" in text
+
+
+def test_what_another_provider_took_is_refused_to_both() -> None:
+    """Each of them hears of it at its look after the other's, be it by name here and by tag there."""
+    takings, asked = Takings(), {name: spec({f"{name}-flavor": [entry("L-1", share="0.5")]}) for name in "ab"}
+    answers = heard({"L-1": derived(taken={"reservation cr-1": Fraction(1)})})
+    look(asked["a"], answers, name="a", takings=takings)
+    for name, other in (("b", "a"), ("a", "b")):
+        with pytest.raises(Misconfigured) as raised:
+            look(asked[name], answers, name=name, takings=takings)
+        assert (
+            f"reservation cr-1: 2 of it is taken, by {name}-flavor (1), {other}-flavor of CapacityProvider {other} (1)"
+        ) in str(raised.value)
+    look(asked["a"], heard({"L-1": derived()}), name="a", takings=takings)
+    look(asked["b"], answers, name="b", takings=takings)
+
+
+def test_a_look_that_is_not_whole_leaves_what_the_last_one_took() -> None:
+    takings, asked = Takings(), spec({"p5": [entry("L-1"), entry("L-2")]})
+    taken = derived(taken={"cr-1": Fraction(1)})
+    look(asked, heard({"L-1": taken, "L-2": derived()}), name="a", takings=takings)
+    before = list(takings.of_others("b"))
+    assert [(name, each.flavor, dict(each.shares)) for name, each in before] == [("a", "p5", {"cr-1": Fraction(1)})]
+    for answers in (
+        heard({"L-1": derived()}, SourceUnavailable("L-2 failed"), missing=("L-2",)),
+        heard({"L-1": derived(), "L-2": -5.0}),
+    ):
+        with pytest.raises(CapacityError):
+            look(asked, answers, name="a", takings=takings)
+        assert list(takings.of_others("b")) == before
+
+
+def test_flavors_that_are_not_orchestrated_take_nothing_from_others() -> None:
+    takings = Takings()
+    with pytest.raises(Misconfigured):
+        look(
+            spec({"p5": [entry("L-1")], "p4d": [entry("L-2")]}),
+            heard({"L-1": derived(taken={"cr-1": Fraction(1)}), "L-2": derived(taken={"cr-2": Fraction(1)})}),
+            orchestrated=["p5"],
+            takings=takings,
+        )
+    assert [each.flavor for _, each in takings.of_others("b")] == ["p5"]
+
+
+@pytest.mark.parametrize(("status", "remembered"), [("True", {"cr-1", "cr-2"}), ("False", set())])
+def test_what_the_last_capacity_told_as_ended_is_known_to_a_new_process(status: str, remembered: set[str]) -> None:
+    """The message of a failure names things as well, such as those that are unknown."""
+    about = request(spec({"p5": [entry("L-1")]}))
+    condition = Condition("CapacitySynchronized", status, message="0 of cr-1 and cr-2 that have ended")
+    other = Condition("Other", "True", message="cr-3")
+    told = msgspec.structs.replace(about.provider, status=CapacityProviderStatus(None, (other, condition)))
+    cloud = FakeCloud()
+    observe(dataclasses.replace(about, provider=told), cloud, heard({"L-1": 1.0}), set(), Takings())
+    assert cloud.ended == remembered
 
 
 def test_a_question_without_an_answer_is_told_once_and_never_a_zero() -> None:

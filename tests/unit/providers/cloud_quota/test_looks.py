@@ -16,11 +16,21 @@ from providers.cloud_quota.asking import Looks, used_for
 from providers.cloud_quota.cloud import Call, CredentialsExpired, Result
 from providers.cloud_quota.heard import Heard, Unanswered
 from tests.unit.kueue_dqo.runtime.virtual_time import VirtualClock
-from tests.unit.providers.cloud_quota.clouds import P5, FakeCloud, ShapeQuestion, VirtualExecutor, entry, quota, spec
+from tests.unit.providers.cloud_quota.clouds import (
+    P5,
+    FakeCloud,
+    QuotaQuestion,
+    ShapeQuestion,
+    VirtualExecutor,
+    entry,
+    quota,
+    spec,
+)
 
 pytestmark = pytest.mark.looptime
 
 HOUR = 3600
+FOR_EVER = 1e9
 ONE = spec({"p5": [entry("L-1")]}).account
 TWO = spec({"p5": [entry("L-1"), entry("L-2")]}).account
 
@@ -172,7 +182,7 @@ async def test_a_look_that_is_given_up_leaves_its_answers_to_the_next_one(world:
 
 
 async def test_a_look_has_50_seconds_and_what_comes_later_is_for_the_next_one(world: World) -> None:
-    world.takes = 40  # to open the account, and then for an answer
+    world.takes = 30  # to open the account, and then for an answer
     heard = await world.look()
     assert asyncio.get_running_loop().time() == 50
     assert texts(heard) == [
@@ -180,7 +190,7 @@ async def test_a_look_has_50_seconds_and_what_comes_later_is_for_the_next_one(wo
         "Shape(p5.48xlarge) was not answered within 50 s",
     ]
     assert (await world.look()).failures == ()
-    assert asyncio.get_running_loop().time() == 80
+    assert asyncio.get_running_loop().time() == 60
     assert world.cloud.times == {"L-1": 1, "p5.48xlarge": 1}
 
 
@@ -221,14 +231,90 @@ async def test_new_credentials_that_have_expired_too_make_the_source_unavailable
     assert closures(world) == [1, 1, 0]
 
 
-async def test_an_account_that_cannot_be_opened_is_tried_again_at_the_next_look(world: World) -> None:
+async def test_an_account_that_cannot_be_opened_is_tried_again_only_some_seconds_later(world: World) -> None:
+    """Every question of a look would try, and look after look would soon after a change."""
+    tried: list[float] = []
+
     def refuse() -> None:
-        raise Misconfigured("no credentials are found")
+        tried.append(asyncio.get_running_loop().time())
+        raise Misconfigured("AssumeRole is denied")
 
     world.cloud.on_open = refuse
-    assert texts(await world.look()) == ["no credentials are found"] * 2
+    world.takes = 1
+    for _ in range(5):
+        assert texts(await world.look(TWO)) == ["AssumeRole is denied"] * 3
+        await asyncio.sleep(2)
+    assert tried == [1]
+    await asyncio.sleep(1)
+    assert texts(await world.look(TWO)) == ["AssumeRole is denied"] * 3
+    assert tried == [1, 13]
     world.cloud.on_open = lambda: None
+    await asyncio.sleep(10)
+    assert (await world.look(TWO)).failures == ()
+
+
+# --- calls that hang -------------------------------------------------------------------------------------------------
+
+
+async def hang(world: World, account: Any = ONE) -> None:
+    """A look whose calls never end; those of executors that are made later do."""
+    world.takes = FOR_EVER
+    await world.look(account)
+    world.takes = 0
+
+
+async def test_a_question_that_hangs_is_asked_anew_by_another_connection(world: World) -> None:
+    await hang(world)
+    hung = [
+        f"{each} hangs long after its time: it is asked anew by another connection at the next look"
+        for each in ("Quota(us-east-1, L-1)", "Shape(p5.48xlarge)")
+    ]
+    assert texts(await world.look()) == hung
+    assert asyncio.get_running_loop().time() == 65
     assert (await world.look()).failures == ()
+    assert [each.is_shut_down for each in world.executors] == [True, False]
+
+
+async def test_what_waits_behind_calls_that_hang_is_asked_anew_as_well(world: World) -> None:
+    await hang(world)
+    assert len(texts(await world.look(TWO))) == 3
+    assert asyncio.get_running_loop().time() == 65  # and not 50 s after it was asked, or more
+    assert (await world.look(TWO)).failures == ()
+
+
+async def test_no_more_than_three_connections_are_left_to_calls_that_hang(world: World) -> None:
+    for _ in range(5):
+        await hang(world)
+        await asyncio.sleep(20)
+    assert len(world.executors) == 3
+    failures = texts(await world.look())
+    assert len(failures) == 2
+    assert failures[0].startswith("Fake Cloud, account 1111: calls hang in 3 connections that were left behind")
+    assert failures[0].endswith("and restart the daemon")
+
+
+async def test_a_connection_is_left_no_more_once_its_calls_have_ended(world: World) -> None:
+    world.takes = HOUR
+    for _ in range(4):
+        await world.look()
+        await asyncio.sleep(20)
+    assert len(world.executors) == 3
+    world.takes = 0
+    assert "restart the daemon" in texts(await world.look())[0]
+    await asyncio.sleep(3 * HOUR)
+    assert (await world.look()).failures == ()
+    assert closures(world) == [1, 1, 1, 0]
+
+
+async def test_an_account_that_is_left_while_calls_hang_is_not_asked_any_more(world: World) -> None:
+    await hang(world)
+    world.looks.forget("aws")
+    await asyncio.sleep(HOUR)
+    assert len(world.executors) == 1
+    assert world.executors[0].is_shut_down
+
+
+# --- a missing SDK ---------------------------------------------------------------------------------------------------
 
 
 async def test_a_missing_sdk_is_named_with_what_to_install(world: World) -> None:
@@ -257,11 +343,29 @@ async def test_after_a_throttle_nothing_is_asked_for_a_while_which_the_failure_t
     (text,) = texts(heard)
     assert text.startswith(
         "Fake Cloud, account 1111 refuses calls for their number (servicequotas:GetServiceQuota in us-east-1): "
-        "nothing more is asked before 2026-01-01T00:01:1"
+        "nothing more of quotas in us-east-1 is asked before 2026-01-01T00:01:1"
     )
     world.relent("L-1")
     await asyncio.sleep(4)
     assert (await world.look(ONE)).failures == ()
+
+
+async def test_what_the_cloud_counts_by_itself_is_asked_though_something_else_is_refused(world: World) -> None:
+    """AWS throttles each of its services by region."""
+    there = QuotaQuestion("eu-west-1", "L-3")
+    world.cloud.answers[there] = 8.0
+    entries = [entry("L-1"), entry("L-2"), entry("L-3", region="eu-west-1")]
+    world.throttle("L-1")
+    heard = await world.look(spec({"p5": entries}).account)
+    assert world.cloud.times == {"L-1": 1, "L-3": 1, "p5.48xlarge": 1}
+    assert heard.answers[there] == 8.0
+    first, second = texts(heard)
+    assert first == "L-1 is throttled"
+    assert "nothing more of quotas in us-east-1 is asked" in second
+    world.cloud.answers[quota("L-4")] = world.cloud.answers[QuotaQuestion("eu-west-1", "L-4")] = 1.0
+    heard = await world.look(spec({"p5": [entry("L-4"), entry("L-4", region="eu-west-1")]}).account)
+    assert len(texts(heard)) == 1
+    assert heard.answers[QuotaQuestion("eu-west-1", "L-4")] == 1.0
 
 
 async def test_an_account_that_was_throttled_when_it_was_opened_rests_as_well(world: World) -> None:
@@ -284,7 +388,7 @@ async def test_questions_that_wait_behind_one_that_is_throttled_are_not_asked() 
     world.cloud.answers |= {quota(f"L-{number}"): 1.0 for number in range(1, 9)}
     world.throttle("L-1")
     heard = await world.look(account)
-    assert world.cloud.times == {"L-1": 1}
+    assert world.cloud.times == {"L-1": 1, "p5.48xlarge": 1}
     assert texts(heard)[0] == "L-1 is throttled"
     assert len(set(texts(heard))) == 2
     world.looks.close()
@@ -314,6 +418,44 @@ async def test_rests_grow_up_to_five_minutes_and_are_short_again_after_a_look_th
     world.relent("L-1")
     await asyncio.sleep(17)
     assert (await world.look()).failures == ()
+
+
+async def test_something_else_that_is_wrong_for_days_does_not_keep_rests_long(world: World) -> None:
+    """Only what is refused for its number does."""
+
+    async def rest() -> float:
+        """Throttles, and returns how long nothing was asked then."""
+        world.throttle("L-1")
+        told = texts(await world.look(TWO))
+        world.relent("L-1")
+        since = asyncio.get_running_loop().time()
+        while "refuses" in " ".join(told):
+            await asyncio.sleep(1)
+            told = texts(await world.look(TWO))
+        passed = asyncio.get_running_loop().time() - since
+        await asyncio.sleep(60)
+        return passed
+
+    world.cloud.answers[quota("L-2")] = Misconfigured("L-2 is unknown")
+    assert [13 <= await rest() <= 18 for _ in range(3)] == [True] * 3
+
+
+async def test_a_throttle_of_another_scope_does_not_make_rests_short_again(world: World) -> None:
+    times: list[float] = []
+
+    def throttled() -> Exception:
+        times.append(asyncio.get_running_loop().time())
+        return SourceUnavailable("throttled")
+
+    world.cloud.answers[quota("L-1")] = throttled
+    world.cloud.results[quota("L-1")] = Result.THROTTLED
+    other = spec({"p5": [entry("L-3", region="eu-west-1")]}).account
+    while len(times) < 3:
+        world.cloud.answers[QuotaQuestion("eu-west-1", "L-3")] = SourceUnavailable("down")
+        await world.look()
+        await world.look(other)
+        await asyncio.sleep(1)
+    assert times[2] - times[1] >= 27
 
 
 # --- who asks --------------------------------------------------------------------------------------------------------

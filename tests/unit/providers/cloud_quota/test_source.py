@@ -8,6 +8,7 @@ import datetime
 import random
 import threading
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from importlib.metadata import entry_points
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ from kueue_dqo.provider import (
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import SystemClock
+from providers.cloud_quota import connection
 from providers.cloud_quota import source as module
 from providers.cloud_quota.asking import threads
 from providers.cloud_quota.cloud import Result
@@ -197,6 +199,30 @@ async def test_accounts_are_opened_one_after_the_other(world: World) -> None:
     assert most == [1, 1]
 
 
+async def test_an_account_that_cannot_be_opened_for_long_does_not_keep_others_from_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_LONGEST_OPENING", 0)
+    opening, go = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        world.cloud.on_open = lambda: None
+        opening.set()
+        assert go.wait(LIMIT)
+
+    world.cloud.on_open = hang
+    peers: dict[str, Any] = {"a": None, "b": None}
+    other = spec({"p5": [entry("L-2")]}, role="arn:aws:iam::2:role/b")
+    first = asyncio.create_task(world.observe(request(ASKED, name="a", peers=peers)))
+    await until(opening.is_set)
+    try:
+        observation = await world.observe(request(other, name="b", peers=peers))
+    finally:
+        go.set()
+    assert amounts_of(observation)["p5"][GPU] == "32"
+    assert amounts_of(await first)["p5"][GPU] == "16"
+
+
 async def test_no_request_begins_after_the_time_of_a_look(world: World) -> None:
     """What is left of the look is what the next one waits for."""
     looks = world.source._looks  # noqa: SLF001 - the source itself looks for 50 s
@@ -253,6 +279,27 @@ async def test_limits_instances_and_the_age_of_answers_are_shown(world: World) -
     age = world.sample("answer_age_seconds", provider="aws")
     assert age is not None
     assert 0 <= age < LIMIT
+
+
+async def test_the_age_of_answers_is_that_of_the_last_capacity_while_looks_fail(world: World) -> None:
+    await world.observe()
+    first = world.sample("answer_age_seconds", provider="aws")
+    world.cloud.answers[quota("L-2")] = SourceUnavailable("down")
+    with pytest.raises(SourceUnavailable):
+        await world.observe(request(spec({"p5": [entry("L-2")]})))
+    second = world.sample("answer_age_seconds", provider="aws")
+    assert first is not None
+    assert second is not None
+    assert second >= first
+
+
+async def test_what_one_provider_found_is_refused_to_another_until_it_is_gone(world: World) -> None:
+    world.cloud.more = {"taken": {"reservation cr-1": Fraction(1)}}
+    asked = {"a": spec({"p5": [entry("L-1")]}), "b": spec({"p4d": [entry("L-2")]})}
+    await world.observe(request(asked["a"], name="a", peers={"b": asked["b"]}))
+    with pytest.raises(Misconfigured, match="reservation cr-1: 2 of it is taken"):
+        await world.observe(request(asked["b"], name="b", peers={"a": asked["a"]}))
+    await world.observe(request(asked["b"], name="b"))
 
 
 async def test_calls_are_counted_by_their_result(world: World) -> None:

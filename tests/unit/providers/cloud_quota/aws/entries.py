@@ -57,8 +57,8 @@ def blocks(*ids: str, early: str = "1h", **tags: str) -> AwsCapacityBlocks:
     return AwsCapacityBlocks(ids=ids, tags=tags, stop_admitting_before=Duration.of(early))
 
 
-def account(*entries: AwsEntry, regions: tuple[str, ...] = (REGION,)) -> AwsAccount:
-    return AwsAccount(regions=regions, flavors=(AwsFlavor(name="h100", entries=entries),))
+def account(*entries: AwsEntry, regions: tuple[str, ...] = (REGION,), **fields: Any) -> AwsAccount:
+    return AwsAccount(regions=regions, flavors=(AwsFlavor(name="h100", entries=entries),), **fields)
 
 
 def reservation(name: str, total: int | None = 4, **fields: Any) -> Reservation:
@@ -67,7 +67,9 @@ def reservation(name: str, total: int | None = 4, **fields: Any) -> Reservation:
 
 
 def block(name: str, total: int | None = 4, **fields: Any) -> Reservation:
-    return reservation(name, total, **{"kind": "capacity-block", "end": minutes(600)} | fields)
+    return reservation(
+        name, total, **{"kind": "capacity-block", "end": minutes(600), "block_id": name.replace("cr-", "cb-")} | fields
+    )
 
 
 def derived(
@@ -79,6 +81,8 @@ def derived(
     ended: Iterable[str] = (),
     now: datetime.datetime = NOW,
     shape: Shape = P5_SHAPE,
+    account_id: str | None = None,
+    own: str = OWN,
 ) -> Derived:
     """What the entry comes to where AWS answers all that the account leads to, and nothing else."""
     given: dict[type[Question[Any]], Any] = {
@@ -86,9 +90,9 @@ def derived(
         ReservationsQuestion: listed,
         BlockStatusQuestion: unavailable or {},
         ShapeQuestion: shape,
-        OwnAccountQuestion: OWN,
+        OwnAccountQuestion: own,
     }
-    ours = account(one)
+    ours = account(one, account_id=account_id)
     answers = Answers({question: given[type(question)] for question in CLOUD.questions(ours)})
     memory = ended if isinstance(ended, set) else set(ended)
     return CLOUD.derive(ours, one, answers, memory, now)

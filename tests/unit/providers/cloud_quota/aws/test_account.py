@@ -241,18 +241,19 @@ def test_a_type_that_is_not_there_is_a_mistake(opened: OpenAccount, endpoint: En
         opened.answer(ShapeQuestion(REGION, "p9.huge"), math.inf)
 
 
-def test_what_is_broken_of_blocks_goes_by_reservation(opened: OpenAccount, endpoint: Endpoint) -> None:
-    parts = "".join(
-        f"<item><capacityReservationId>{name}</capacityReservationId>{broken}</item>"
-        for name, broken in {
-            "cr-a": "<totalUnavailableCapacity>1</totalUnavailableCapacity>",
-            "cr-b": "",
-        }.items()
+def test_what_is_broken_of_blocks_is_the_blocks_own_number(opened: OpenAccount, endpoint: Endpoint) -> None:
+    """That of the same name of a reservation is what runs there."""
+    used = (
+        "<capacityReservationStatusSet><item><capacityReservationId>cr-a</capacityReservationId>"
+        "<totalUnavailableCapacity>4</totalUnavailableCapacity></item></capacityReservationStatusSet>"
     )
-    block = f"<item><capacityReservationStatusSet>{parts}</capacityReservationStatusSet></item>"
+    listed = "".join(
+        f"<item><capacityBlockId>{name}</capacityBlockId>{broken}{used}</item>"
+        for name, broken in {"cb-a": "<totalUnavailableCapacity>1</totalUnavailableCapacity>", "cb-b": ""}.items()
+    )
     operation = "DescribeCapacityBlockStatus"
-    endpoint.answers_to(operation, ec2(operation, f"<capacityBlockStatusSet>{block}</capacityBlockStatusSet>"))
-    assert opened.answer(BlockStatusQuestion(REGION), math.inf) == {"cr-a": 1, "cr-b": None}
+    endpoint.answers_to(operation, ec2(operation, f"<capacityBlockStatusSet>{listed}</capacityBlockStatusSet>"))
+    assert opened.answer(BlockStatusQuestion(REGION), math.inf) == {"cb-a": 1, "cb-b": None}
 
 
 def test_the_own_account_is_told(opened: OpenAccount, endpoint: Endpoint, calls: list[Call]) -> None:

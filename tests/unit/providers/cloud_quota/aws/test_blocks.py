@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kueue_dqo.provider import Misconfigured, SourceUnavailable
+from kueue_dqo.provider import InvalidCapacity, Misconfigured, SourceUnavailable
 from tests.unit.providers.cloud_quota.aws.entries import (
     NOW,
     OTHER,
@@ -53,28 +53,38 @@ def test_a_block_counts_until_so_long_before_its_end(early: str, now: datetime.d
 @pytest.mark.parametrize(
     ("unavailable", "text"),
     [
-        ({}, "4 {}: cr-a: 4"),
-        ({"cr-other": 3}, "4 {}: cr-a: 4"),
-        ({"cr-a": 0}, "4 {}: cr-a: 4"),
-        ({"cr-a": 1}, "3 {}: cr-a has 1 unavailable: 3 of 4"),
-        ({"cr-a": 9}, "0 {}: cr-a has 9 unavailable: 0 of 4"),
+        ({}, "4 {}: cr-a until {}: 4"),
+        ({"cb-other": 3}, "4 {}: cr-a until {}: 4"),
+        ({"cb-a": 0}, "4 {}: cr-a until {}: 4"),
+        ({"cb-a": 1}, "3 {}: cr-a until {} has 1 unavailable: 3 of 4"),
+        ({"cb-a": 9}, "0 {}: cr-a until {} has 4 unavailable: 0 of 4"),
     ],
 )
 def test_what_is_broken_does_not_count(unavailable: Mapping[str, int | None], text: str) -> None:
-    assert derived(entry(blocks("cr-a")), block("cr-a"), unavailable=unavailable).text == text.format(HEADER)
+    found = derived(entry(blocks("cr-a")), block("cr-a"), unavailable=unavailable)
+    assert found.text == text.format(HEADER, "2026-12-01T22:00:00Z")
+
+
+def test_what_is_broken_of_a_block_is_taken_off_its_reservations_once() -> None:
+    parts = [block("cr-b", 2, block_id="cb-1"), block("cr-a", 2, block_id="cb-1"), block("cr-c", 2, block_id="cb-2")]
+    found = derived(entry(blocks("cr-a", "cr-b", "cr-c")), *parts, unavailable={"cb-1": 3})
+    assert found.instances == 3
+
+
+def test_a_negative_number_of_broken_instances_is_none() -> None:
+    with pytest.raises(InvalidCapacity, match="capacity block cb-a has -3 unavailable instances"):
+        derived(entry(blocks("cr-a")), block("cr-a"), unavailable={"cb-a": -3})
 
 
 def test_half_an_answer_about_a_block_is_no_answer() -> None:
-    with pytest.raises(SourceUnavailable, match="TotalUnavailableCapacity of cr-a"):
-        derived(entry(blocks("cr-a")), block("cr-a"), unavailable={"cr-a": None})
+    with pytest.raises(SourceUnavailable, match="TotalUnavailableCapacity of capacity block cb-a"):
+        derived(entry(blocks("cr-a")), block("cr-a"), unavailable={"cb-a": None})
     with pytest.raises(SourceUnavailable, match="EndDate of cr-a"):
         derived(entry(blocks("cr-a")), block("cr-a", end=None))
 
 
 def test_a_block_to_come_is_looked_at_when_it_starts() -> None:
-    found = derived(
-        entry(blocks("cr-a")), block("cr-a", state="scheduled", start=minutes(90)), unavailable={"cr-a": None}
-    )
+    found = derived(entry(blocks("cr-a")), block("cr-a", state="scheduled", start=minutes(90)), unavailable={"cb-a": 1})
     assert found.text == f"0 {HEADER}: cr-a is scheduled and starts at 2026-12-01T13:30:00Z: 0 of 4"
     assert found.next == minutes(90)
 
@@ -82,7 +92,7 @@ def test_a_block_to_come_is_looked_at_when_it_starts() -> None:
 def test_a_block_that_is_over_is_remembered() -> None:
     ended: set[str] = set()
     found = derived(entry(blocks("cr-a")), block("cr-a", state="expired"), ended=ended)
-    assert (ended, reasons(found)) == ({"cr-a"}, ["ReservationEnded"])
+    assert (ended, reasons(found)) == ({"cr-a", "cr-a until 2026-12-01T22:00:00Z"}, ["ReservationEnded"])
     assert "take it out of capacityBlocks" in found.notices[0].message
 
 

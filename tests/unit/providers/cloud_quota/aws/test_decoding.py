@@ -59,11 +59,42 @@ def output(service: str, operation: str, read: set[str], without: frozenset[str]
 def test_a_quota_is_read_by_the_fields_of_service_quotas(operation: str) -> None:
     read: set[str] = set()
     with pytest.raises(HalfAnswer, match=r"no value at the moment: text \(text\)"):
-        decoding.quota_value(output("service-quotas", operation, read)["Quota"], is_default=True)
+        decoding.quota_value(output("service-quotas", operation, read)["Quota"], "text", is_default=True)
     whole = output("service-quotas", operation, read, frozenset({"ErrorReason"}))
-    assert decoding.quota_value(whole["Quota"], is_default=True) == QuotaValue(384.0, is_default=True)
-    fields = {"ServiceQuota.ErrorReason", "ServiceQuota.Value", "ErrorReason.ErrorCode", "ErrorReason.ErrorMessage"}
-    assert read == fields
+    assert decoding.quota_value(whole["Quota"], "text", is_default=True) == QuotaValue(384.0, is_default=True)
+    assert read == {
+        "ServiceQuota.ErrorReason",
+        "ServiceQuota.QuotaCode",
+        "ServiceQuota.Value",
+        "ErrorReason.ErrorCode",
+        "ErrorReason.ErrorMessage",
+    }
+
+
+@pytest.mark.parametrize("value", ["384", [], {}, True])
+def test_a_value_that_is_no_number_is_refused(value: Any) -> None:
+    with pytest.raises(HalfAnswer, match=r"Quota\.Value in the answer of AWS is a"):
+        decoding.quota_value({"Value": value}, "L-1", is_default=False)
+
+
+def test_the_value_of_another_quota_is_refused() -> None:
+    with pytest.raises(HalfAnswer, match="answers about L-2, and was asked about L-1"):
+        decoding.quota_value({"QuotaCode": "L-2", "Value": 1.0}, "L-1", is_default=False)
+
+
+@pytest.mark.parametrize("time", [datetime.datetime(2026, 12, 1), datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), 7])  # noqa: DTZ001
+def test_a_time_that_is_none_is_refused(time: Any) -> None:
+    row: Any = {"CapacityReservationId": "cr-a", "State": "active", "EndDate": time}
+    with pytest.raises(HalfAnswer, match="EndDate in the answer of AWS is"):
+        decoding.reservation(row)
+
+
+def test_a_reservation_without_a_state_or_with_an_odd_number_is_refused() -> None:
+    row: Any = {"CapacityReservationId": "cr-a", "State": ""}
+    with pytest.raises(HalfAnswer, match="State of a capacity reservation"):
+        decoding.reservation(row)
+    with pytest.raises(HalfAnswer, match="TotalInstanceCount"):
+        decoding.reservation({**row, "State": "active", "TotalInstanceCount": "4"})
 
 
 def test_a_reservation_is_read_by_the_fields_of_ec2() -> None:
@@ -81,6 +112,8 @@ def test_a_reservation_is_read_by_the_fields_of_ec2() -> None:
         end=TIME,
         launch_status="text",
         tags={"text": "text"},
+        block_id="text",
+        is_interruptible=True,
     )
     assert "CapacityReservation.AvailableInstanceCount" not in read
 
@@ -117,13 +150,13 @@ def test_half_an_answer_is_refused(operation: str, field: str, decode: Callable[
 
 def test_a_quota_without_a_value_is_refused() -> None:
     with pytest.raises(HalfAnswer, match=r"Quota\.Value"):
-        decoding.quota_value({"QuotaCode": "L-417A185B"}, is_default=False)
+        decoding.quota_value({"QuotaCode": "L-417A185B"}, "L-417A185B", is_default=False)
     with pytest.raises(HalfAnswer, match="has no Quota"):
-        decoding.quota_value(None, is_default=False)
+        decoding.quota_value(None, "L-1", is_default=False)
 
 
 def test_a_value_of_zero_is_one() -> None:
-    assert decoding.quota_value({"Value": 0.0}, is_default=True) == QuotaValue(0.0, is_default=True)
+    assert decoding.quota_value({"Value": 0.0}, "L-1", is_default=True) == QuotaValue(0.0, is_default=True)
 
 
 def instance_type(**fields: Any) -> Any:

@@ -15,7 +15,19 @@ from providers.cloud_quota.aws.questions import (
     ShapeQuestion,
 )
 from providers.cloud_quota.cloud import Answers, Lifetime
-from tests.unit.providers.cloud_quota.aws.entries import NOW, P5, P_ON_DEMAND, REGION, account, blocks, entry, on_demand
+from tests.unit.providers.cloud_quota.aws.entries import (
+    NOW,
+    OTHER,
+    OWN,
+    P5,
+    P_ON_DEMAND,
+    REGION,
+    account,
+    blocks,
+    derived,
+    entry,
+    on_demand,
+)
 
 WEST = "us-west-2"
 TWO = (REGION, WEST)
@@ -51,8 +63,38 @@ def test_one_of_several_regions_has_to_be_named() -> None:
     one = entry(AwsQuota(P_ON_DEMAND))
     with pytest.raises(Misconfigured, match=f"p5.48xlarge: one of the regions {REGION}, {WEST}"):
         CLOUD.questions(account(one, regions=TWO))
-    with pytest.raises(Misconfigured, match="one of the regions"):
-        list(CLOUD.claims(account(one, regions=TWO), one))
+
+
+@pytest.mark.parametrize(
+    ("one", "account_id", "is_asked"),
+    [
+        (entry(AwsQuota(P_ON_DEMAND)), None, False),
+        (entry(AwsQuota(P_ON_DEMAND)), OWN, True),
+        (entry(on_demand("cr-a")), None, True),
+        (entry(on_demand("cr-a"), share="1"), None, False),
+        (entry(blocks("cr-a"), share="0.5"), OWN, True),
+    ],
+)
+def test_whose_credentials_they_are_is_asked_where_that_matters(
+    one: AwsEntry, account_id: str | None, is_asked: bool
+) -> None:
+    assert (OwnAccountQuestion(REGION) in CLOUD.questions(account(one, account_id=account_id))) is is_asked
+
+
+def test_credentials_of_another_account_are_refused() -> None:
+    one = entry(AwsQuota(P_ON_DEMAND))
+    assert derived(one, value=384, account_id=OWN).instances == 2
+    with pytest.raises(Misconfigured, match=f"credentials are of account {OTHER}, and accountId is {OWN}"):
+        derived(one, value=384, account_id=OWN, own=OTHER)
+
+
+def test_calls_are_counted_by_api_and_region() -> None:
+    questions = CLOUD.questions(account(entry(AwsQuota(P_ON_DEMAND)), entry(blocks("cr-a"))))
+    assert {each.scope for each in questions} == {
+        f"servicequotas in {REGION}",
+        f"ec2 in {REGION}",
+        f"sts in {REGION}",
+    }
 
 
 def test_accounts_are_told_apart_by_their_role_and_say_nothing_secret() -> None:
@@ -63,7 +105,9 @@ def test_accounts_are_told_apart_by_their_role_and_say_nothing_secret() -> None:
     )
     identities = [CLOUD.identity(each) for each in (plain, assumed, with_id)]
     assert len(set(identities)) == 3
-    assert CLOUD.identity(AwsAccount(regions=(WEST,), flavors=(), assume_role=AwsRole(arn))) == identities[1]
+    assert CLOUD.identity(AwsAccount(regions=(REGION,), flavors=(), assume_role=AwsRole(arn))) == identities[1]
+    # STS is asked in the first region: one where that fails must not stick to others.
+    assert CLOUD.identity(AwsAccount(regions=(WEST,), flavors=(), assume_role=AwsRole(arn))) != identities[1]
     assert [CLOUD.described(each) for each in (plain, assumed, with_id)] == [
         "AWS",
         f"AWS, role {arn}",

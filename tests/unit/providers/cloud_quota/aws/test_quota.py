@@ -10,9 +10,8 @@ import pytest
 from kueue_dqo.api.cloud import AwsQuota
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import InvalidCapacity
-from providers.cloud_quota.aws.cloud import CLOUD
 from providers.cloud_quota.cloud import Limit
-from tests.unit.providers.cloud_quota.aws.entries import P5, P_ON_DEMAND, REGION, account, derived, entry, shown
+from tests.unit.providers.cloud_quota.aws.entries import P5, P_ON_DEMAND, REGION, derived, entry, shown
 
 P = AwsQuota(P_ON_DEMAND)
 WHAT = f"quota {P_ON_DEMAND} in {REGION}"
@@ -56,14 +55,3 @@ def test_what_is_no_limit_is_refused_where_the_entry_sets_none(value: float) -> 
 def test_the_limit_is_told_as_the_cloud_tells_it() -> None:
     assert derived(entry(P), value=300).limits == (Limit(P_ON_DEMAND, REGION, 300),)
     assert derived(entry(P, max_instances=1), value=-1).limits == (Limit(P_ON_DEMAND, REGION, math.inf),)
-
-
-def test_a_code_is_claimed_by_service_and_region() -> None:
-    one, same, spot = entry(P), entry(P, share="0.5"), entry(AwsQuota("L-C4BD4855"))
-    there, other = entry(P, region="us-west-2"), entry(AwsQuota(P_ON_DEMAND, service="sagemaker"))
-    ours = account(one, regions=(REGION,))
-    keys = [claim.key for each in (one, same, spot, there, other) for claim in CLOUD.claims(ours, each)]
-    assert keys[0] == keys[1]
-    assert len(set(keys)) == 4
-    assert [claim.label for claim in CLOUD.claims(ours, one)] == [WHAT]
-    assert [claim.label for claim in CLOUD.claims(ours, other)] == [f"quota sagemaker/{P_ON_DEMAND} in {REGION}"]

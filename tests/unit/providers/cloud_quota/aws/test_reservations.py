@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kueue_dqo.api.cloud import AwsCapacityReservations
-from kueue_dqo.provider import Misconfigured, SourceUnavailable
+from kueue_dqo.provider import InvalidCapacity, Misconfigured, SourceUnavailable
 from providers.cloud_quota.aws.cloud import CLOUD
 from providers.cloud_quota.aws.questions import Reservation
 from providers.cloud_quota.cloud import Limit
@@ -18,9 +18,7 @@ from tests.unit.providers.cloud_quota.aws.entries import (
     OWN,
     P5,
     REGION,
-    account,
     block,
-    blocks,
     derived,
     entry,
     minutes,
@@ -184,14 +182,48 @@ def test_one_that_takes_no_instance_is_nothing() -> None:
     assert found.text == f"0 {HEADER}: cr-a takes no instance now (unlaunchable): 0 of 4"
 
 
-def test_reservations_are_claimed_by_id_in_whatever_entry() -> None:
-    one, other = entry(on_demand("cr-a", "cr-b", team="ml")), entry(blocks("cr-b"))
-    keys = [[claim.key for claim in CLOUD.claims(account(one), each)] for each in (one, other)]
-    assert len(keys[0]) == 2
-    assert keys[1] == keys[0][1:]
-
-
 def test_the_text_stays_short_however_many_there_are() -> None:
     found = derived(entry(on_demand(team="ml")), *(reservation(f"cr-{n:02}", tags={"team": "ml"}) for n in range(40)))
     assert found.text.endswith("cr-04: 4 and 35 more")
     assert found.instances == 160
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        reservation("cr-0a", state="expired"),
+        reservation("cr-0a", state="cancelled"),
+        reservation("cr-0a", end=minutes(30)),
+        reservation("cr-0a", end=minutes(-30)),
+        reservation("cr-0a", end=minutes(30), is_interruptible=True),
+    ],
+)
+def test_a_new_process_reads_from_the_message_what_has_ended(end: Reservation) -> None:
+    """And so a reservation that EC2 has forgotten by then is no mistake."""
+    one, ended = entry(on_demand("cr-0a", "cr-0b")), set[str]()
+    message = derived(one, end, reservation("cr-0b"), ended=ended).text
+    assert set(CLOUD.remembered(message)) & ended
+    later = derived(one, reservation("cr-0b"), ended=CLOUD.remembered(message), now=minutes(31))
+    assert (later.instances, reasons(later)) == (4, ["ReservationEnded"])
+    again = derived(one, reservation("cr-0b"), ended=CLOUD.remembered(later.text), now=minutes(32))
+    assert again.instances == 4
+
+
+def test_a_reservation_that_is_gone_before_its_end_is_a_mistake() -> None:
+    one, ended = entry(on_demand("cr-0a")), set[str]()
+    derived(one, reservation("cr-0a", end=minutes(30)), ended=ended)
+    with pytest.raises(Misconfigured, match="cr-0a is not among"):
+        derived(one, ended=ended, now=minutes(29))
+    assert derived(one, ended=ended, now=minutes(30)).instances == 0
+
+
+def test_a_negative_number_of_instances_is_none() -> None:
+    with pytest.raises(InvalidCapacity, match="cr-b has -4 instances"):
+        derived(entry(on_demand("cr-a", "cr-b")), reservation("cr-a", 8), reservation("cr-b", -4))
+
+
+def test_limits_are_what_counts_and_not_too_many() -> None:
+    found = derived(entry(on_demand("cr-a", "cr-b")), reservation("cr-a"), reservation("cr-b", state="scheduled"))
+    assert [limit.value for limit in found.limits] == [4, 0]
+    many = (reservation(f"cr-{number}", tags={"team": "ml"}) for number in range(300))
+    assert len(derived(entry(on_demand(team="ml")), *many).limits) == 100

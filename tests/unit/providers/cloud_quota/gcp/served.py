@@ -17,7 +17,7 @@ from google.api_core.retry import retry_base, retry_unary
 
 from kueue_dqo.api.cloud import GcpProject
 from providers.cloud_quota.cloud import Call
-from providers.cloud_quota.gcp import account, calling, credentials
+from providers.cloud_quota.gcp import account, calling, credentials, regions
 
 TOKEN: Final = "ya29.secret-token"  # noqa: S105 -- of nobody
 
@@ -129,7 +129,7 @@ class Virtual:
         self.now += seconds
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (retry_base, retry_unary, calling, credentials):
+        for module in (retry_base, retry_unary, calling, credentials, regions):
             monkeypatch.setattr(module, "time", self)
 
 
@@ -154,7 +154,7 @@ def opened(server: Server, monkeypatch: pytest.MonkeyPatch, project: GcpProject)
     time.install(monkeypatch)
     for name in ("DQO_GCP_COMPUTE_ENDPOINT", "DQO_GCP_CLOUD_QUOTAS_ENDPOINT", "DQO_GCP_IAM_CREDENTIALS_ENDPOINT"):
         monkeypatch.setenv(name, f"{server.url}/")
-    monkeypatch.setattr("google.auth.default", lambda: (tokens, None))
+    monkeypatch.setattr("google.auth.default", lambda **_: (tokens, None))
     found = account.GcpAccount(project, calls.append)
     try:
         yield Opened(server, tokens, time, calls, found)

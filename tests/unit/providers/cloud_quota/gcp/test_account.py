@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from kueue_dqo.provider import Misconfigured, SourceUnavailable
-from providers.cloud_quota.cloud import Call, CredentialsExpired, Result
+from providers.cloud_quota.cloud import Call, CredentialsExpired, Question, Result
+from providers.cloud_quota.gcp.account import GcpAccount
 from providers.cloud_quota.gcp.questions import (
     FamilyQuestion,
     Machine,
@@ -20,7 +23,17 @@ from providers.cloud_quota.gcp.questions import (
     ReservationsQuestion,
 )
 from tests.unit.providers.cloud_quota.gcp.accounts import FAMILIES, REGION, P, project
-from tests.unit.providers.cloud_quota.gcp.served import TOKEN, Opened, Reply, Server, opened, refused, reply, serving
+from tests.unit.providers.cloud_quota.gcp.served import (
+    TOKEN,
+    Opened,
+    Reply,
+    Server,
+    Tokens,
+    opened,
+    refused,
+    reply,
+    serving,
+)
 
 COMPUTE = f"/compute/v1/projects/{P}"
 REGION_PATH = f"{COMPUTE}/regions/{REGION}"
@@ -170,13 +183,15 @@ THROTTLES = [
     refused(429, RATE, "rateLimitExceeded"),
     refused(403, RATE, "rateLimitExceeded"),
     refused(403, RATE, "RATE_LIMIT_EXCEEDED", domain="googleapis.com"),
+    refused(403, RATE, "quotaExceeded"),
+    refused(403, RATE, "concurrentLimitExceeded"),
 ]
 
 
 def test_throttles_are_waited_out_and_counted(asked: Opened) -> None:
     asked.server.answers(REGION_PATH, *THROTTLES, refused(503, "later"), reply(WHOLE))
     asked.answer(HERE)
-    assert one(asked.calls) == ("compute.regions.get", REGION, "", Result.OK, 5, 3)
+    assert one(asked.calls) == ("compute.regions.get", REGION, "", Result.OK, 7, 5)
 
 
 @pytest.mark.parametrize("throttle", THROTTLES)
@@ -206,8 +221,9 @@ def test_no_request_begins_after_the_deadline(asked: Opened) -> None:
 
 def test_pages_without_end_are_read_until_the_deadline(asked: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     def page(path: str) -> Reply:
+        del path
         asked.time.sleep(10)
-        return reply({"nextPageToken": path})
+        return reply({"nextPageToken": str(len(asked.server.asked))})
 
     monkeypatch.setattr(asked.server, "next", page)
     with pytest.raises(SourceUnavailable, match="the time for this look is up"):
@@ -216,11 +232,114 @@ def test_pages_without_end_are_read_until_the_deadline(asked: Opened, monkeypatc
     assert one(asked.calls)[3:] == (Result.FAILED, 5, 0)
 
 
+@pytest.mark.parametrize(("tokens", "requests"), [(["one", "two", "one"], 3), (None, 200)])
+def test_pages_without_end_are_no_answer(
+    asked: Opened, monkeypatch: pytest.MonkeyPatch, tokens: list[str] | None, requests: int
+) -> None:
+    def page(path: str) -> Reply:
+        del path
+        number = len(asked.server.asked)
+        return reply({"nextPageToken": str(number) if tokens is None else tokens[number - 1]})
+
+    monkeypatch.setattr(asked.server, "next", page)
+    with pytest.raises(SourceUnavailable, match="the pages of the answer have no end"):
+        asked.answer(ReservationsQuestion(P))
+    assert one(asked.calls)[3:] == (Result.PARTIAL, requests, 0)
+
+
+def test_a_reservation_that_stands_on_two_pages_is_one(asked: Opened) -> None:
+    def page(count: str, **more: str) -> Reply:
+        found = {"name": "big", "status": "READY", "specificReservation": {"count": count}}
+        return reply({"items": {f"zones/{REGION}-a": {"reservations": [found]}}, **more})
+
+    asked.server.answers(RESERVATIONS, page("4", nextPageToken="two"), page("4"))
+    assert [each.count for each in asked.answer(ReservationsQuestion(P)).reservations] == [4]
+    asked.server.answers(RESERVATIONS, page("4", nextPageToken="two"), page("5"))
+    with pytest.raises(SourceUnavailable, match="in two ways"):
+        asked.answer(ReservationsQuestion(P))
+
+
+def test_a_machine_type_waits_for_the_region_that_is_asked(asked: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer tells the zones: it is not asked twice."""
+    is_asked, may_answer = threading.Event(), threading.Event()
+    answered = asked.server.next
+
+    def held(path: str) -> Reply:
+        if path == REGION_PATH:
+            is_asked.set()
+            assert may_answer.wait(20)
+        return answered(path)
+
+    monkeypatch.setattr(asked.server, "next", held)
+    asked.server.answers(f"{COMPUTE}/zones/{REGION}-a/machineTypes/c3", reply({"guestCpus": 4, "memoryMb": 16384}))
+    with ThreadPoolExecutor(2) as executor:
+        region = executor.submit(asked.answer, HERE)
+        assert is_asked.wait(20)
+        machine = executor.submit(asked.answer, MachineQuestion(P, REGION, "c3"))
+        may_answer.set()
+        assert region.result() == Quotas({"NVIDIA_L4_GPUS": 16.0})
+        assert machine.result().vcpus == 4
+    assert asked.server.paths.count(REGION_PATH) == 1
+
+
+def test_a_region_without_zones_is_asked_again(asked: Opened) -> None:
+    """So is one whose zones are known for a day."""
+    c3 = MachineQuestion(P, REGION, "c3")
+    asked.server.answers(f"{COMPUTE}/zones/{REGION}-b/machineTypes/c3", reply({"guestCpus": 4, "memoryMb": 16384}))
+    asked.server.answers(REGION_PATH, reply({"quotas": WHOLE["quotas"]}), reply(WHOLE))
+    asked.answer(HERE)
+    asked.answer(c3)
+    assert asked.server.paths.count(REGION_PATH) == 2
+    asked.time.sleep(24 * 3600 - 1)
+    asked.answer(c3)
+    assert asked.server.paths.count(REGION_PATH) == 2
+    asked.time.sleep(2)
+    asked.server.answers(REGION_PATH, reply({"name": REGION}))
+    with pytest.raises(SourceUnavailable, match="without its zones"):
+        asked.answer(c3)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "question"),
+    [
+        (REGION_PATH, {**WHOLE, "name": "us-east1"}, HERE),
+        (COMPUTE, {"name": "fleet-2", "quotas": WHOLE["quotas"]}, ProjectQuestion(P)),
+        (
+            f"{COMPUTE}/zones/{REGION}-a/machineTypes/c3",
+            {"name": "c4", "guestCpus": 4, "memoryMb": 16384},
+            MachineQuestion(P, REGION, "c3"),
+        ),
+        (
+            f"/v1/projects/{P}/locations/global/services/{FAMILIES.service}/quotaInfos/{FAMILIES.quota_id}",
+            {"quotaId": "ANOTHER", "dimensionsInfos": [{"details": {"value": "8"}}]},
+            FAMILIES,
+        ),
+    ],
+)
+def test_an_answer_about_something_else_is_none(
+    asked: Opened, path: str, content: dict[str, Any], question: Question[Any]
+) -> None:
+    asked.server.answers(path, reply(content))
+    with pytest.raises(SourceUnavailable, match=r"the cloud answered about .* instead"):
+        asked.answer(question)
+
+
+@pytest.mark.parametrize("variable", ["DQO_GCP_COMPUTE_ENDPOINT", "DQO_GCP_CLOUD_QUOTAS_ENDPOINT"])
+@pytest.mark.parametrize(
+    "address", ["ht!tp://x y", "localhost:99999", "localhost:0", "file:///etc/passwd", "http://[::1", " ", "ftp://x"]
+)
+def test_an_address_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, address: str) -> None:
+    monkeypatch.setattr("google.auth.default", lambda **_: (Tokens(), None))
+    monkeypatch.setenv(variable, address)
+    with pytest.raises(Misconfigured, match=f"the environment variable {variable} holds no address"):
+        GcpAccount(project(), lambda _: None)
+
+
 def test_who_is_not_reached_is_unavailable(asked: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DQO_GCP_COMPUTE_ENDPOINT", "http://127.0.0.1:9")
     nowhere = type(asked.account)(project(), asked.calls.append)
     try:
-        with pytest.raises(SourceUnavailable, match="not reached"):
+        with pytest.raises(SourceUnavailable, match=r"not reached: HTTPConnection\([^(]*Connection refused$"):
             nowhere.answer(HERE, asked.time.now + 5)
     finally:
         nowhere.close()
@@ -230,6 +349,7 @@ def test_who_is_not_reached_is_unavailable(asked: Opened, monkeypatch: pytest.Mo
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 WHO = "kueue-dqo@fleet-1.iam.gserviceaccount.com"
+PROXY = b"<!DOCTYPE html><html><head><title>Blocked</title></head></html>"
 DISABLED: dict[str, Any] = {"metadata": {"service": "compute.googleapis.com", "consumer": "projects/42"}}
 
 
@@ -260,6 +380,11 @@ DISABLED: dict[str, Any] = {"metadata": {"service": "compute.googleapis.com", "c
             Misconfigured,
             "narrower scope",
         ),
+        (refused(403, "x", "BILLING_DISABLED", metadata={}), Result.DENIED, Misconfigured, "link it to a billing"),
+        (refused(403, "x", "CONSUMER_SUSPENDED", metadata={}), Result.DENIED, Misconfigured, "is suspended"),
+        (refused(403, "x", "SECURITY_POLICY_VIOLATED", metadata={}), Result.DENIED, Misconfigured, "VPC Service Contr"),
+        (Reply(403, PROXY), Result.FAILED, SourceUnavailable, "403, not by Google: a page of HTML, Blocked"),
+        (Reply(404, PROXY), Result.FAILED, SourceUnavailable, "404, not by Google: a page of HTML, Blocked"),
         (refused(404, "was not found", "notFound"), Result.ABSENT, Misconfigured, "correct gcp.project"),
         (refused(400, "Invalid value for field", "invalid"), Result.FAILED, Misconfigured, "Invalid value for field"),
         (refused(501, "never", "notImplemented"), Result.FAILED, SourceUnavailable, "501: never"),
@@ -290,10 +415,14 @@ def test_a_quota_that_does_not_exist_is_a_mistake(asked: Opened) -> None:
 
 
 def test_tokens_are_cut_out_of_messages(asked: Opened) -> None:
-    asked.server.answers(REGION_PATH, refused(403, f"Bearer abc.def and {TOKEN} and eyJhbGciOi.eyJpc3Mi.c2ln"))
+    written = (
+        f"Bearer abc.def and {TOKEN} and eyJhbGciOi.eyJpc3Mi.c2ln, GOCSPX-hush_1, refresh_token=quiet1&x, "
+        '"client_secret": "quiet2", -----BEGIN PRIVATE KEY-----\\nquiet3'
+    )
+    asked.server.answers(REGION_PATH, refused(403, written))
     with pytest.raises(Misconfigured) as raised:
         asked.answer(HERE)
-    for secret in ("abc.def", TOKEN, "eyJ"):
+    for secret in ("abc.def", TOKEN, "eyJ", "hush", "quiet"):
         assert secret not in str(raised.value)
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-
 import pytest
 
-from kueue_dqo.api.cloud import AwsAccount, GcpEntry, GcpFlavor, GcpGpuFamily
-from kueue_dqo.api.parameters import Combine
+from kueue_dqo.api.cloud import AwsAccount, GcpEntry, GcpGpuFamily
 from kueue_dqo.provider import Misconfigured
 from providers.cloud_quota.cloud import Answers, Lifetime
 from providers.cloud_quota.gcp.cloud import CLOUD
@@ -43,11 +40,11 @@ def test_every_question_is_asked_once_in_the_order_of_the_entries() -> None:
         of_reservations("a3-highgpu-8g", "theirs", project="owner-1", share="1"),
     )
     assert CLOUD.questions(account) == (
-        MachineQuestion(P, REGION, "g2-standard-96"),
         RegionQuestion(P, REGION),
         ProjectQuestion(P),
-        MachineQuestion(P, REGION, "a3-highgpu-8g"),
+        MachineQuestion(P, REGION, "g2-standard-96"),
         FAMILIES,
+        MachineQuestion(P, REGION, "a3-highgpu-8g"),
         ReservationsQuestion(P),
         ReservationsQuestion("owner-1"),
     )
@@ -75,16 +72,12 @@ def test_projects_and_service_accounts_are_asked_apart() -> None:
     assert CLOUD.described(named) == "Google Cloud, project fleet-1, as reader@fleet-1.iam.gserviceaccount.com"
 
 
-def test_claims_name_what_may_be_divided() -> None:
-    account = project(H100)
-    metric = list(CLOUD.claims(account, of_metric("NVIDIA_L4_GPUS", "g2-standard-96")))
-    assert [claim.label for claim in metric] == ["quota NVIDIA_L4_GPUS in us-central1 of project fleet-1"]
-    assert metric == list(CLOUD.claims(account, of_metric("NVIDIA_L4_GPUS", "g2-standard-96", share="500m")))
-    family = [claim.key for claim in CLOUD.claims(account, H100)]
-    zonal = [claim.key for claim in CLOUD.claims(account, of_reservations("c3-standard-4", "big", zones=["a", "b"]))]
-    mine = [claim.key for claim in CLOUD.claims(account, of_reservations("c3-standard-4", "big"))]
-    theirs = [claim.key for claim in CLOUD.claims(account, of_reservations("c3-standard-4", "big", project="owner-1"))]
-    assert len({claim.key for claim in metric} | {*family, *zonal, *mine, *theirs}) == 6
+def test_calls_are_counted_by_their_api() -> None:
+    account = project(of_metric("C3_CPUS", "c3-standard-4"), H100, of_reservations("a3-highgpu-8g", "big"))
+    scopes = {type(each).__name__: each.scope for each in CLOUD.questions(account)}
+    assert scopes.pop("FamilyQuestion") == "cloudquotas"
+    assert len(scopes) == 4
+    assert set(scopes.values()) == {"compute"}
 
 
 def test_an_account_of_another_cloud_is_none() -> None:
@@ -139,19 +132,3 @@ def test_a_deprecated_machine_type_counts_and_is_told() -> None:
     found = derived(entry, given)
     assert found.instances == 3
     assert [notice.reason for notice in found.notices] == ["MachineTypeDeprecated"]
-
-
-@pytest.mark.parametrize(
-    ("combine", "reasons"), [(Combine.MAX, []), (Combine.MIN, []), (Combine.SUM, ["GlobalLimitShared"])]
-)
-def test_entries_of_one_flavor_share_the_limit_over_all_regions_as_they_combine(
-    combine: Combine, reasons: list[str]
-) -> None:
-    entries = (
-        of_metric("PREEMPTIBLE_NVIDIA_L4_GPUS", "g2-standard-96"),
-        of_metric("NVIDIA_L4_GPUS", "g2-standard-96"),
-    )
-    account = project(flavors=(GcpFlavor(name="l4", entries=entries, combine=combine),))
-    given = answers({"NVIDIA_L4_GPUS": 8.0, "PREEMPTIBLE_NVIDIA_L4_GPUS": 8.0}, {"GPUS_ALL_REGIONS": 8.0})
-    found = CLOUD.derive(account, entries[0], given, set(), datetime.datetime.now(datetime.UTC))
-    assert [notice.reason for notice in found.notices] == reasons

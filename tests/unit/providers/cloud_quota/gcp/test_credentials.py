@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from google.auth import exceptions
+from google.auth.compute_engine import _metadata
 
 from kueue_dqo.provider import CapacityError, Misconfigured, SourceUnavailable
 from providers.cloud_quota.cloud import CredentialsExpired, Result
@@ -87,6 +90,10 @@ METADATA = "Failed to retrieve http://metadata/token from the Google Compute Eng
         (refused(429, "too many"), Result.THROTTLED, SourceUnavailable, "too many"),
         (refused(503, "later"), Result.FAILED, SourceUnavailable, "503: later"),
         (Reply(502, b"<html><title>Bad Gateway</title></html>"), Result.FAILED, SourceUnavailable, "no token"),
+        (reply([1]), Result.FAILED, SourceUnavailable, f"no token for {READER}: the answer is no token (TypeError)"),
+        (reply(None), Result.FAILED, SourceUnavailable, "the answer is no token (TypeError)"),
+        (reply({"accessToken": "x"}), Result.FAILED, SourceUnavailable, "no token"),
+        (Reply(200, b"\xff"), Result.FAILED, SourceUnavailable, "the answer is no token (UnicodeDecodeError)"),
     ],
 )
 def test_why_there_is_no_token_for_a_service_account_is_told(
@@ -116,8 +123,10 @@ def test_a_token_that_cannot_be_had_is_no_absent_machine_type(asked: Opened) -> 
     ("failure", "error", "said"),
     [
         (REFRESH(METADATA.format("403 Response: no")), Misconfigured, "workloadIdentityUser"),
-        (REFRESH(METADATA.format("503 Response: no")), SourceUnavailable, "503"),
+        (REFRESH(METADATA.format("503 Response: no"), {"a": 1}), SourceUnavailable, "503: Failed to retrieve .* no$"),
         (TRANSPORT("no route"), SourceUnavailable, "no route"),
+        (KeyError("access_token"), SourceUnavailable, r"the answer is no token \(KeyError\)"),
+        (OverflowError("too large"), SourceUnavailable, r"the answer is no token \(OverflowError\)"),
         (
             REFRESH("invalid_grant: Token has been revoked.", {}),
             CredentialsExpired,
@@ -136,13 +145,54 @@ def test_why_there_is_no_token_of_ones_own_is_told(
     assert raised.type is error
 
 
-@pytest.mark.parametrize("error", [NONE_FOUND("none were found"), PermissionError("key.json")])
-def test_without_credentials_the_account_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def default() -> Any:
-        raise error
+def test_without_credentials_the_account_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def default(**_: Any) -> Any:
+        raise NONE_FOUND("none were found")
 
     monkeypatch.setattr("google.auth.default", default)
-    with pytest.raises(Misconfigured, match=r"no credentials of Google Cloud: .*Workload Identity"):
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    with pytest.raises(
+        Misconfigured, match=r"no credentials of Google Cloud: none were found; bind .*Workload Identity"
+    ):
+        GcpAccount(project(), lambda _: None)
+
+
+SECRET = "hush-hush"  # noqa: S105 -- of nobody
+KEY: dict[str, Any] = {
+    "type": "service_account",
+    "client_email": "a@b",
+    "private_key": SECRET,
+    "token_uri": "https://x",
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[1]",
+        b"null",
+        b'"x"',
+        b"{",
+        json.dumps({"type": SECRET}).encode(),
+        json.dumps(KEY).encode(),
+        json.dumps(KEY).encode() + b"\xff",
+        json.dumps({"type": "authorized_user", "client_secret": SECRET}).encode(),
+    ],
+)
+def test_nothing_of_a_file_that_holds_no_credentials_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "key.json"
+    file.write_bytes(content)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+    with pytest.raises(Misconfigured, match="the file that GOOGLE_APPLICATION_CREDENTIALS names is none of") as raised:
+        GcpAccount(project(), lambda _: None)
+    assert SECRET not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_file_of_credentials_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent/key.json")
+    with pytest.raises(Misconfigured, match="the file that GOOGLE_APPLICATION_CREDENTIALS names does not exist"):
         GcpAccount(project(), lambda _: None)
 
 
@@ -156,6 +206,7 @@ class Stubborn(Tokens):
         super().__init__()
         self.time = time
         self.limits: list[float] = []
+        self.urls: list[str] = []
 
     def refresh(self, request: Callable[..., Any]) -> None:
         while True:
@@ -165,7 +216,7 @@ class Stubborn(Tokens):
                 self.time.sleep(1)
 
     def sent(self, url: str, **options: Any) -> Any:
-        del url
+        self.urls.append(url)
         self.limits.append(options["timeout"])
         self.time.sleep(options["timeout"])
         raise TRANSPORT("no answer")
@@ -187,6 +238,33 @@ def test_a_token_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch, de
     with pytest.raises(exceptions.RefreshError):
         bounded.refresh(stubborn.sent)
     assert time.now - again <= 16
+
+
+def test_the_search_for_credentials_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A metadata server that does not answer says nothing of whether there are some."""
+    time = Virtual()
+    monkeypatch.setattr(credentials, "time", time)
+    stubborn = Stubborn(time)
+    monkeypatch.setattr("google.auth.transport.requests.Request", lambda: stubborn.sent)
+    monkeypatch.setattr("google.auth.default", stubborn.refresh)
+    began = time.now
+    with pytest.raises(SourceUnavailable, match="credentials of Google Cloud: no token within the time"):
+        GcpAccount(project(), lambda _: None)
+    assert time.now - began <= 16
+
+
+def test_the_project_of_the_node_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    stubborn = Stubborn(Virtual())
+    monkeypatch.setattr("google.auth.transport.requests.Request", lambda: stubborn.sent)
+
+    def default(request: Any) -> Any:
+        with pytest.raises(exceptions.TransportError, match="Status: 404"):
+            _metadata.get_project_id(request)  # type: ignore[no-untyped-call] # of the SDK
+        return Tokens(), None
+
+    monkeypatch.setattr("google.auth.default", default)
+    credentials.found(None, [["scope"]])
+    assert stubborn.urls == []
 
 
 def test_a_valid_token_is_not_renewed() -> None:

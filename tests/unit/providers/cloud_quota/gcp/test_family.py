@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kueue_dqo.api.cloud import GcpEntry, GcpGpuFamily
+from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import CapacityError, InvalidCapacity, Misconfigured, SourceUnavailable
 from providers.cloud_quota.cloud import Limit
 from providers.cloud_quota.gcp.questions import QuotaRow
@@ -35,6 +36,9 @@ def row(value: int | None, *dimensions: dict[str, str], locations: tuple[str, ..
         # the more specific ones come first, and the first that fits holds
         ([row(16, HERE, H100), row(64, H100), row(8)], 2),
         ([row(0, HERE, H100), row(64, H100)], 0),
+        # in whatever order they come
+        ([row(8), row(64, H100), row(16, HERE, H100)], 2),
+        ([row(16, HERE), row(64, H100)], 2),
         # of other regions and families, and about something narrower
         ([row(64, {"region": "us-east5"}, H100), row(16, HERE, H100)], 2),
         ([row(64, HERE, {"gpu_family": "NVIDIA_H200"}), row(16, HERE, H100)], 2),
@@ -45,7 +49,7 @@ def row(value: int | None, *dimensions: dict[str, str], locations: tuple[str, ..
         ([row(64, {"gpu_family": "NVIDIA_B200"}), row(8, HERE)], 1),
     ],
 )
-def test_first_limit_that_fits_region_and_family_holds(rows: list[QuotaRow], instances: int) -> None:
+def test_most_specific_limit_that_fits_region_and_family_holds(rows: list[QuotaRow], instances: int) -> None:
     assert derived(entry(), answers(rows=rows)).instances == instances
 
 
@@ -57,6 +61,11 @@ def test_amounts_text_and_limit_of_a_family() -> None:
     assert two.limits == (Limit(f"{quota}/NVIDIA_H100", "us-central1", 23.0),)
 
 
+def test_text_tells_what_makes_less_of_it() -> None:
+    text = derived(entry(share=Quantity.of("0.5"), max_instances=3), answers(rows=[row(64, HERE, H100)])).text
+    assert text.endswith("(64, share 0.5, at most 3)")
+
+
 def test_a_limit_for_every_family_is_said_to_be_one() -> None:
     text = derived(entry("NVIDIA_H1OO"), answers(rows=[row(64, HERE, H100), row(0)])).text
     assert "(0, the limit of every family without one of its own)" in text
@@ -66,7 +75,11 @@ def test_a_limit_for_every_family_is_said_to_be_one() -> None:
     ("rows", "error", "said"),
     [
         ([row(64, HERE, {"gpu_family": "NVIDIA_H200"})], Misconfigured, "NVIDIA_H200"),
-        ([row(64, H100, locations=ELSEWHERE)], Misconfigured, "NVIDIA_H100 in us-central1"),
+        (
+            [row(64, H100, locations=ELSEWHERE)],
+            Misconfigured,
+            "NVIDIA_H100 in us-central1 .* name a region that has it",
+        ),
         ([row(None, HERE, H100)], SourceUnavailable, "without a value"),
         ([row(-1, HERE, H100)], InvalidCapacity, "maxInstances"),
         ([row(2**63 - 1, HERE, H100)], InvalidCapacity, "maxInstances"),

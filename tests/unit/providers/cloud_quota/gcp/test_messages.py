@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,8 +66,36 @@ def test_a_machine_type(deprecated: dict[str, Any], state: str) -> None:
         "accelerators": [{"guestAcceleratorType": "nvidia-h100-80gb", "guestAcceleratorCount": 8}],
         **deprecated,
     }
-    machine = messages.machine(message(compute_v1.MachineType, content))
+    machine = messages.machine(message(compute_v1.MachineType, content), "it")
     assert machine == Machine(208, 1_917_952, (("nvidia-h100-80gb", 8),), state)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({}, "guestCpus, memoryMb"),
+        ({"guestCpus": 8}, "memoryMb"),
+        ({"guestCpus": 0, "memoryMb": 1024}, "guestCpus"),
+        ({"guestCpus": 8, "memoryMb": -1}, "memoryMb"),
+        (
+            {"guestCpus": 8, "memoryMb": 1, "accelerators": [{"guestAcceleratorType": "nvidia-l4"}]},
+            "guestAcceleratorCount",
+        ),
+    ],
+)
+def test_a_machine_type_without_its_size_is_an_error(content: dict[str, Any], said: str) -> None:
+    with pytest.raises(SourceUnavailable, match=f"it: the cloud answered without {said} of it"):
+        messages.machine(message(compute_v1.MachineType, content), "it")
+
+
+@pytest.mark.parametrize("second", [8.0, None])
+def test_a_metric_with_two_limits_has_none(second: float | None) -> None:
+    rows = [{"metric": "CPUS", "limit": 16.0}, {"metric": "CPUS"} | ({} if second is None else {"limit": second})]
+    with pytest.raises(SourceUnavailable, match="two limits of CPUS"):
+        messages.project_quotas(message(compute_v1.Project, {"quotas": rows}), "it")
+    assert messages.project_quotas(message(compute_v1.Project, {"quotas": rows[:1] * 2}), "it") == Quotas(
+        {"CPUS": 16.0}
+    )
 
 
 def test_limits_of_cloud_quotas_keep_their_order() -> None:
@@ -134,8 +163,25 @@ def test_reservations_of_a_page() -> None:
             accelerators=(("nvidia-tesla-t4", 2),),
             delete_at="2026-12-01T09:00:00.000-08:00",
         ),
-        Reservation(name="tpu", zone="us-central1-a", status="READY", count=None, machine_type=""),
+        Reservation(name="tpu", zone="us-central1-a", status="READY", count=None, machine_type="", is_specific=False),
     ]
+
+
+def test_what_a_reservation_leaves_out_is_not_zero() -> None:
+    specific = {"instanceProperties": {"guestAccelerators": [{"acceleratorType": "nvidia-tesla-t4"}]}}
+    found = {"name": "big", "specificReservation": specific, "shareSettings": {"shareType": "ORGANIZATION"}}
+    content = {"items": {"zones/us-central1-a": {"reservations": [found]}}}
+    (one,) = messages.reservations(message(compute_v1.ReservationAggregatedList, content))
+    assert (one.is_specific, one.count, one.accelerators) == (True, None, None)
+    assert one.is_shared
+
+
+def test_a_reservation_on_two_pages_is_one() -> None:
+    one = Reservation(name="big", zone="us-central1-a", status="READY", count=4, machine_type="c3")
+    elsewhere = replace(one, zone="us-central1-b")
+    assert messages.unique([one, elsewhere, one], "it") == (one, elsewhere)
+    with pytest.raises(SourceUnavailable, match="it: the cloud told reservation big in us-central1-a in two ways"):
+        messages.unique([one, replace(one, count=5)], "it")
 
 
 def test_what_a_page_could_not_tell() -> None:
@@ -147,6 +193,7 @@ def test_what_a_page_could_not_tell() -> None:
             "items": {
                 "zones/us-central1-a": {"warning": {"code": "NO_RESULTS_ON_PAGE", "message": "none"}},
                 "zones/us-central1-b": {"warning": {"code": "UNREACHABLE", "message": "down"}},
+                "zones/us-central1-f": {"warning": {"message": "no code"}},
             },
         },
     )
@@ -154,4 +201,5 @@ def test_what_a_page_could_not_tell() -> None:
         "zones/us-central1-c",
         "PARTIAL_SUCCESS some",
         "zones/us-central1-b: UNREACHABLE down",
+        "zones/us-central1-f: warning no code",
     ]

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from kueue_dqo.api.cloud import MetricUnit
 from kueue_dqo.provider import CapacityError, InvalidCapacity, Misconfigured, SourceUnavailable
-from providers.cloud_quota.cloud import Limit
-from providers.cloud_quota.gcp.questions import MachineQuestion, ProjectQuestion, Quotas, RegionQuestion
-from providers.cloud_quota.heard import SomeAnswers
-from tests.unit.providers.cloud_quota.gcp.accounts import (
-    MACHINES,
-    REGION,
-    P,
-    answers,
-    derived,
-    of_metric,
-    project,
-    texts,
-)
+from providers.cloud_quota.cloud import Draw, Limit
+from tests.unit.providers.cloud_quota.gcp.accounts import answers, derived, of_metric, texts
 
 UNLIMITED = 9.22337203685e18
 L4, GPUS = "NVIDIA_L4_GPUS", "GPUS_ALL_REGIONS"
+KEY = "quota GPUS_ALL_REGIONS of project fleet-1"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +58,10 @@ def test_text_and_limits_tell_both_quotas() -> None:
     assert one.limits == (Limit(L4, "us-central1", 16.0), Limit(GPUS, "global", 8.0))
     free = derived(of_metric(L4, "g2-standard-96", max_instances=1), answers({L4: UNLIMITED}))
     assert free.limits == (Limit(L4, "us-central1", math.inf),)
-    assert "(unlimited)" in free.text
+    assert "(unlimited, at most 1)" in free.text
+    assert (one.draws, free.draws) == ({KEY: Draw(KEY, Fraction(8), Fraction(8))}, {})
+    part = derived(of_metric(L4, "g2-standard-96", share="0.5", max_instances=3), answers({L4: 16.0}, {GPUS: 16.0}))
+    assert part.text.endswith("(16, GPUS_ALL_REGIONS 16, share 0.5, at most 3)")
 
 
 @pytest.mark.parametrize(
@@ -104,13 +97,14 @@ def test_vcpus_are_bounded_by_those_over_all_regions() -> None:
         ({L4: math.nan}, {}, InvalidCapacity, "nan"),
         ({L4: -2.0}, {"max_instances": 4}, InvalidCapacity, "-2"),
         ({L4: 8.0}, {"global_metric": "GPUS_ALL_REGION"}, Misconfigured, "GPUS_ALL_REGIONS"),
+        ({L4: 8.0}, {"global_metric": "BAD"}, InvalidCapacity, "quota BAD of project fleet-1 is nan"),
     ],
 )
 def test_what_cannot_be_counted_is_an_error_that_names_the_quota(
     limits: dict[str, float | None], more: dict[str, Any], error: type[CapacityError], said: str
 ) -> None:
     with pytest.raises(error, match=said) as raised:
-        derived(of_metric(L4, "g2-standard-96", **more), answers(limits, {GPUS: UNLIMITED}))
+        derived(of_metric(L4, "g2-standard-96", **more), answers(limits, {GPUS: UNLIMITED, "BAD": math.nan}))
     assert raised.type is error
     assert "fleet-1" in str(raised.value)
 
@@ -125,34 +119,26 @@ def test_a_name_that_does_not_tell_its_unit_asks_for_it() -> None:
         derived(of_metric("TPU_LITE_PODSLICE_V5", "ct5lp-hightpu-4t"), answers({"TPU_LITE_PODSLICE_V5": 8.0}))
 
 
-def test_flavors_that_share_the_limit_over_all_regions_are_told_once() -> None:
-    l4 = of_metric(L4, "g2-standard-96")
-    t4 = of_metric("NVIDIA_T4_GPUS", "n1-standard-8", accelerators=4)
-    account = project(l4, t4)
-    given = answers({L4: 16.0, "NVIDIA_T4_GPUS": 8.0}, {GPUS: 16.0})
-    first, second = (derived(entry, given, account=account) for entry in (l4, t4))
-    assert (first.instances, second.instances) == (2, 2)
-    (notice,) = first.notices
-    assert notice.reason == "GlobalLimitShared"
-    assert "flavor-0, flavor-1 count 24 of GPUS_ALL_REGIONS" in notice.message
-    assert "16 over all regions" in notice.message
-    assert second.notices == ()
+def test_what_is_no_gpu_by_its_name_is_not_bounded_by_that_of_gpus() -> None:
+    tpus = {"TPU_LITE_PODSLICE_V5": 8.0}
+    entry = of_metric("TPU_LITE_PODSLICE_V5", "ct5lp-hightpu-4t", unit=MetricUnit.ACCELERATORS)
+    found = derived(entry, answers(tpus, {GPUS: 0.0, "CPUS_ALL_REGIONS": 0.0}))
+    assert (found.instances, found.draws) == (2, {})
+    named = of_metric("TPU_LITE_PODSLICE_V5", "ct5lp-hightpu-4t", "TPUS_EVERYWHERE", unit=MetricUnit.ACCELERATORS)
+    assert derived(named, answers(tpus, {"TPUS_EVERYWHERE": 4.0})).instances == 1
 
 
-@pytest.mark.parametrize("over_all", [24.0, UNLIMITED, None])
-def test_flavors_within_the_limit_over_all_regions_are_no_news(over_all: float | None) -> None:
-    entries = of_metric(L4, "g2-standard-96"), of_metric("NVIDIA_T4_GPUS", "n1-standard-8", accelerators=4)
-    given = answers({L4: 16.0, "NVIDIA_T4_GPUS": 8.0}, {} if over_all is None else {GPUS: over_all})
-    assert derived(entries[0], given, account=project(*entries)).notices == ()
+def test_each_limit_counts_what_an_instance_takes_of_it() -> None:
+    """GPUs of the region, vCPUs over all: 2 instances by the first, 1 by the second."""
+    entry = of_metric(L4, "g2-standard-96", "CPUS_ALL_REGIONS")
+    found = derived(entry, answers({L4: 16.0}, {"CPUS_ALL_REGIONS": 100.0}))
+    assert found.instances == 1
+    assert [(int(each.limit), int(each.amount)) for each in found.draws.values()] == [(100, 96)]
 
 
-def test_flavors_of_which_nothing_is_known_are_left_out_of_the_limit_over_all_regions() -> None:
-    here, elsewhere = of_metric(L4, "g2-standard-96"), of_metric(L4, "g2-standard-96", region="europe-west4")
-    machine = MachineQuestion(P, REGION, "g2-standard-96")
-    given = {
-        machine: MACHINES["g2-standard-96"],
-        RegionQuestion(P, REGION): Quotas({L4: 16.0}),
-        ProjectQuestion(P): Quotas({GPUS: 16.0}),
-    }
-    unanswered = SomeAnswers(given, frozenset({replace(machine, region="europe-west4")}))
-    assert derived(here, unanswered, account=project(here, elsewhere)).notices == ()
+def test_entries_of_two_metrics_draw_from_one_limit() -> None:
+    given = answers({L4: 8.0, "NVIDIA_T4_GPUS": 8.0}, {GPUS: 12.0})
+    l4 = derived(of_metric(L4, "g2-standard-96"), given)
+    t4 = derived(of_metric("NVIDIA_T4_GPUS", "n1-standard-8", accelerators=4), given)
+    assert l4.draws == {KEY: Draw(KEY, Fraction(12), Fraction(8))}
+    assert t4.draws == {KEY: Draw(KEY, Fraction(12), Fraction(8))}
