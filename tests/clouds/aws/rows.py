@@ -121,7 +121,10 @@ def block_status(identity: str, total: int, unavailable: int) -> dict[str, Any]:
         "CapacityBlockId": block_of(identity),
         "InterconnectStatus": "ok",
         **numbers,
-        "CapacityReservationStatuses": [{"CapacityReservationId": identity, **numbers}],
+        # Of the same name, but what jobs use.
+        "CapacityReservationStatuses": [
+            {"CapacityReservationId": identity, **numbers, "TotalUnavailableCapacity": total}
+        ],
     }
 
 

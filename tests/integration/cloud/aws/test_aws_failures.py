@@ -30,7 +30,9 @@ def test_a_throttled_account_is_left_alone(scene: Scene) -> None:
     scene.begin()
     fault = scene.aws.add(Throttle(QUOTA))
     wait_failed(scene.plane, "SourceUnavailable", QUOTA)
-    wait_failed(scene.plane, "SourceUnavailable", "refuses calls for their number", "nothing more is asked before")
+    wait_failed(
+        scene.plane, "SourceUnavailable", "refuses calls for their number", "nothing more of servicequotas in us-east-1"
+    )
     assert fault.hits == 3
     assert _is_kept(scene)
     wait_observed(scene.plane, scene.daemon, 2)

@@ -94,7 +94,7 @@ def test_a_reservation_without_a_state_or_with_an_odd_number_is_refused() -> Non
     with pytest.raises(HalfAnswer, match="State of a capacity reservation"):
         decoding.reservation(row)
     with pytest.raises(HalfAnswer, match="TotalInstanceCount"):
-        decoding.reservation({**row, "State": "active", "TotalInstanceCount": "4"})
+        decoding.reservation(row | {"State": "active", "TotalInstanceCount": "4"})
 
 
 def test_a_reservation_is_read_by_the_fields_of_ec2() -> None:
