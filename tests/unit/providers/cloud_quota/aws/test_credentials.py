@@ -16,7 +16,9 @@ import pytest
 from kueue_dqo.api.cloud import AwsAccount, AwsRole
 from kueue_dqo.provider import Misconfigured, SourceUnavailable
 from providers.cloud_quota.aws.account import open_account
+from providers.cloud_quota.aws.calls import Calls
 from providers.cloud_quota.aws.cloud import CLOUD
+from providers.cloud_quota.aws.credentials import session_of
 from providers.cloud_quota.aws.questions import QuotaQuestion
 from providers.cloud_quota.cloud import Call, CredentialsExpired, Result
 from tests.unit.providers.cloud_quota.aws.endpoint import Answer, Endpoint, assumed, json_error, quota, sts, sts_error
@@ -265,3 +267,11 @@ def test_keys_that_are_replaced_are_found_once_the_old_ones_are_refused(
     assert account.answer(P, math.inf).value == 2
     account.close()
     assert [each.access_key for each in endpoint.asked] == ["AKIAOLD", "AKIAOLD", "AKIANEW"]
+
+
+def test_all_accounts_of_a_process_share_the_models_of_the_sdk(endpoint: Endpoint) -> None:
+    """One of EC2 takes more than 20 MiB."""
+    del endpoint
+    sessions: list[Any] = [session_of(PLAIN, Calls(lambda _: None)) for _ in range(2)]
+    loaders = [each._session.get_component("data_loader") for each in sessions]  # noqa: SLF001
+    assert loaders[0] is loaders[1]

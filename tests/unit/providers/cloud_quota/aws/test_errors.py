@@ -141,3 +141,40 @@ def test_a_place_in_a_list_that_is_lost_is_known(code: str) -> None:
 def test_every_failure_but_expired_credentials_is_one_of_a_capacity() -> None:
     for code in ("AuthFailure", "NoSuchResourceException", "Throttling", "AccessDenied", "new"):
         assert isinstance(failure_of(refused(code), ABOUT).error, CapacityError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TypeError("'SECRET'"), AttributeError("SECRET"), KeyError("SECRET"), OverflowError("SECRET"), RecursionError()],
+)
+def test_an_answer_of_an_odd_form_is_half_an_answer(error: Exception) -> None:
+    """And names its call, as every failure does."""
+    failure = failure_of(error, ABOUT)
+    assert (failure.result, type(failure.error)) == (Result.PARTIAL, HalfAnswer)
+    assert str(failure.error).startswith(f"{ABOUT}: an answer of an odd form ({type(error).__name__})")
+    assert "SECRET" not in str(failure.error)
+
+
+def test_only_credentials_that_came_expired_are_expired() -> None:
+    expired = RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
+    assert failure_of(expired, ABOUT).result is Result.EXPIRED
+    assert failure_of(RuntimeError("year 99999 is out of range"), ABOUT).result is Result.PARTIAL
+
+
+def test_what_a_program_wrote_is_not_shown() -> None:
+    error = sdk.CredentialRetrievalError(provider="custom-process", error_msg="TOPSECRET")
+    failure = failure_of(error, ABOUT)
+    assert "credential_process" in str(failure.error)
+    assert "TOPSECRET" not in str(failure.error)
+
+
+def test_a_region_that_is_not_enabled_is_no_matter_of_policies() -> None:
+    failure = failure_of(refused("OptInRequired", status=403), ABOUT)
+    assert (failure.result, type(failure.error)) == (Result.DENIED, Misconfigured)
+    assert "enable the region or the service" in str(failure.error)
+
+
+def test_a_code_without_an_end_is_cut_and_urls_name_nobody() -> None:
+    assert len(str(failure_of(refused("x" * 500_000), ABOUT).error)) < 300
+    assert public("see http://user:passw0rd@host:1/ and so on") == "see http://(user)@host:1/ and so on"
+    assert public("arn:aws:iam::1:user/a", ("us",)) == "arn:aws:iam::1:user/a"
