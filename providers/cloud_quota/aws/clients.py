@@ -31,13 +31,12 @@ class Clients:
     def __init__(self, account: AwsAccount, calls: Calls) -> None:
         self._account = account
         self._calls = calls
-        self._making = _MAKING
         self._session: boto3.Session | None = None
         self._made: dict[tuple[_Service, str], Any] = {}
 
     def begin(self) -> None:
         """Finds credentials."""
-        with self._making:
+        with _MAKING:
             self._session_now()
 
     def ec2(self, region: str) -> EC2Client:
@@ -51,17 +50,20 @@ class Clients:
 
     def begin_anew(self) -> None:
         """Credentials are found anew when a client is next asked for."""
-        with self._making:
+        with _MAKING:
             self._close()
             self._session = None
 
     def close(self) -> None:
         """Ends all connections."""
-        with self._making:
+        with _MAKING:
             self._close()
 
     def _client(self, service: _Service, region: str) -> Any:
-        with self._making:
+        made = self._made.get((service, region))
+        if made is not None:
+            return made  # without the lock: another account may hold it for long, while its credentials are found
+        with _MAKING:
             client = self._made.get((service, region))
             if client is None:
                 session: Any = self._session_now()  # the stubs have an overload for each name of a service

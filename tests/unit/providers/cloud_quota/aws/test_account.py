@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import threading
 import time
 import types
 from collections.abc import Iterator
@@ -297,3 +298,27 @@ def test_threads_share_clients(endpoint: Endpoint) -> None:
     assert len(found) == 4
     # Each call counts its own requests, whatever the others do.
     assert sorted(call.requests for call in calls) == [1, 1, 1, 2]
+
+
+def test_an_account_whose_credentials_are_long_in_coming_holds_up_no_other(
+    opened: OpenAccount, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.answers_to("GetServiceQuota", quota(Value=1.0))
+    opened.answer(P, math.inf)
+    begun, answered = threading.Event(), threading.Event()
+
+    def finding(_: object) -> None:
+        begun.set()
+        answered.wait(10)
+
+    monkeypatch.setattr("botocore.session.Session.get_credentials", finding)
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(open_account, PLAIN, lambda _: None)
+        assert begun.wait(10)
+        asked = pool.submit(opened.answer, P, math.inf)
+        try:
+            assert asked.result(5) == QuotaValue(1, is_default=False)
+        finally:
+            answered.set()
+        with pytest.raises(Misconfigured, match="no credentials"):
+            slow.result()
