@@ -1,9 +1,11 @@
-"""Amounts by resource, added up in whole nanos. Pure."""
+"""Amounts by resource, added up in whole nanos, and several amounts made one. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from kueue_dqo.api.parameters import Combine
 from kueue_dqo.api.quantity import Format, Quantity, common_format
 
 
@@ -32,3 +34,14 @@ class Sum:
             name: Quantity(nanos, common_format(self._formats.get(name, set())))
             for name, nanos in sorted(self.nanos.items())
         }
+
+
+def combined(combine: Combine, quantities: Sequence[Quantity]) -> Quantity:
+    """The least, the most or the sum of at least one. It is written as the first that it is, or as sums are."""
+    match combine:
+        case Combine.MIN:
+            return min(quantities)
+        case Combine.MAX:
+            return max(quantities)
+        case Combine.SUM:
+            return Quantity(sum(each.nanos for each in quantities), common_format({each.format for each in quantities}))

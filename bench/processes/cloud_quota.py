@@ -23,10 +23,8 @@ from kueue_dqo.api.cloud import CLOUD_QUOTA_CONTROLLER, CloudQuotaParametersSpec
 from kueue_dqo.api.meta import ObjectMeta
 from kueue_dqo.provider import Request
 from kueue_dqo.runtime.clock import SystemClock
-from providers.cloud_quota.asking import Looks
+from providers.cloud_quota.asking import Looks, counted
 from providers.cloud_quota.cloud import Call
-from providers.cloud_quota.clouds import cloud_of
-from providers.cloud_quota.compute import observe
 from providers.cloud_quota.takings import Takings
 
 
@@ -84,15 +82,14 @@ class _Looks:
         plain = {cloud: accounts.ACCOUNTS[cloud]}
         self._spec = msgspec.convert(plain, CloudQuotaParametersSpec, dec_hook=lambda kind, value: kind.of(value))
         self._made: list[Call] = []
+        self._clock = SystemClock()
         self._looks = Looks(
-            clock=SystemClock(), random=random.Random(1), record=lambda _, call: self._made.append(call), keep=0
+            clock=self._clock, random=random.Random(1), record=lambda _, call: self._made.append(call), keep=0
         )
 
     async def look(self) -> None:
         """Raises AssertionError where it came to anything but a capacity of all flavors."""
-        account, cloud = self._spec.account, cloud_of(self._spec)
-        names = tuple(dqo.FlavorRef(flavor.name) for flavor in account.flavors)
-        looked = await self._looks.look("bench", cloud, account)
+        names = tuple(dqo.FlavorRef(flavor.name) for flavor in self._spec.account.flavors)
         request = Request(
             provider=dqo.CapacityProvider(ObjectMeta("bench"), dqo.CapacityProviderSpec(CLOUD_QUOTA_CONTROLLER, names)),
             parameters=self._spec,
@@ -101,8 +98,8 @@ class _Looks:
             providers={},
             now=datetime.datetime.now(datetime.UTC),
         )
-        capacity = observe(request, cloud, looked.heard, looked.ended, Takings()).observation.capacity
-        assert len(capacity.flavors) == len(names)
+        found, _ = await counted(request, self._looks, Takings(), self._clock)
+        assert len(found.observation.capacity.flavors) == len(names)
 
     def calls(self) -> int:
         """How many were made since it was asked last; what only reads credentials is none."""

@@ -6,13 +6,14 @@ Each cloud is a field of the spec with types of its own; exactly one of them is 
 from __future__ import annotations
 
 import enum
+from fractions import Fraction
 from typing import Final
 
 import msgspec
 
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.parameters import Combine, CommonParameters, ParametersObject
-from kueue_dqo.api.quantity import Quantity
+from kueue_dqo.api.quantity import NANOS, Quantity
 
 CLOUD_QUOTA_CONTROLLER: Final = "kueue-dqo.dev/cloud-quota"
 CLOUD_QUOTA_PARAMETERS: Final = "CloudQuotaParameters"
@@ -261,3 +262,8 @@ def region_of(account: CloudAccount, entry: CloudEntry) -> str:
     if len(account.regions) != 1:
         raise ValueError(f"one of the regions {', '.join(account.regions)} has to be named")
     return account.regions[0]
+
+
+def share_of(entry: CloudEntry) -> Fraction:
+    """How much of its source the entry takes: all of it where it does not say."""
+    return Fraction(1) if entry.share is None else Fraction(entry.share.nanos, NANOS)

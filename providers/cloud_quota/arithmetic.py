@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from kueue_dqo.api.cloud import CloudEntry
-from kueue_dqo.api.quantity import NANOS
+from kueue_dqo.api.cloud import CloudEntry, share_of
 from kueue_dqo.provider import InvalidCapacity, Misconfigured
 from providers.cloud_quota.cloud import UNLIMITED
 
@@ -39,11 +38,6 @@ def limit_of(value: float, *, what: str, max_instances: int | None) -> Fraction 
     if math.isnan(value) or value < 0:
         raise InvalidCapacity(f"{what} is {value:g}, which can be no limit: have it corrected at the cloud")
     return Fraction(str(value))
-
-
-def share_of(entry: CloudEntry) -> Fraction:
-    """How much of its source the entry takes: more than 0, at most 1."""
-    return Fraction(1) if entry.share is None else Fraction(entry.share.nanos, NANOS)
 
 
 def whole_instances(limit: Fraction | None, entry: CloudEntry, takes: int, *, what: str) -> int:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
-from kueue_dqo.api.cloud import CloudAccount
+from kueue_dqo.api.cloud import CloudAccount, CloudQuotaParametersSpec
+from kueue_dqo.provider import Misconfigured, Request
 from kueue_dqo.runtime.clock import Clock
 from providers.cloud_quota.cloud import Call, Cloud, Ended
+from providers.cloud_quota.clouds import cloud_of
+from providers.cloud_quota.compute import Counted, observe
 from providers.cloud_quota.heard import Heard
 from providers.cloud_quota.identity import Identity
+from providers.cloud_quota.takings import Takings
+from providers.slips import parameters_name
 
 LONGEST_LOOK: Final = 50.0
 """Seconds; those who ask a source give up after 60 by default."""
@@ -25,7 +31,7 @@ _Key = tuple[str, Hashable]
 
 
 class Looked(NamedTuple):
-    """What a look at an account gives to `compute.observe`."""
+    """What came of a look at an account."""
 
     heard: Heard
     ended: Ended
@@ -45,8 +51,7 @@ def threads(cloud: str) -> Executor:
 class Looks:
     """Accounts, each of which several CapacityProviders may ask. To be used in one event loop.
 
-    For one look outside a daemon: `Looks(clock=…, random=…, record=…, keep=0)`, `await look(name, cloud_of(spec),
-    spec.account)`, `close()`, and `compute.observe` with what came of it.
+    `counted` is the whole road from a question to a capacity.
     """
 
     def __init__(
@@ -109,3 +114,20 @@ class Looks:
     def _close_unused(self) -> None:
         for key in self._identities.keys() - set(self._users.values()):
             self._identities.pop(key).close()
+
+
+async def counted(
+    request: Request[CloudQuotaParametersSpec], looks: Looks, takings: Takings, clock: Clock
+) -> tuple[Counted, Heard]:
+    """What the account of the parameters comes to at the end of a look, and what was heard at it.
+
+    Raises:
+        CapacityError: as `compute.observe`; Misconfigured where the parameters lead to no account or no questions.
+    """
+    try:
+        cloud = cloud_of(request.parameters)
+        looked = await looks.look(request.provider.metadata.name, cloud, request.parameters.account)
+    except Misconfigured as error:
+        raise Misconfigured(f"{parameters_name(request.provider)}: {error}") from error
+    request = dataclasses.replace(request, now=clock.now())  # the look may have taken a while
+    return observe(request, cloud, looked.heard, looked.ended, takings), looked.heard

@@ -10,7 +10,7 @@ from kueue_dqo.api.cloud import CloudQuotaParametersSpec, flavors_of, region_of
 from kueue_dqo.api.dqo import CAPACITY_SYNCHRONIZED
 from kueue_dqo.api.meta import find_condition
 from kueue_dqo.api.parameters import Combine
-from kueue_dqo.api.quantity import Quantity, common_format
+from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.provider import (
@@ -28,6 +28,7 @@ from providers.cloud_quota.heard import Heard, Unanswered
 from providers.cloud_quota.shares import claimed, found, overdrawn, too_much
 from providers.cloud_quota.takings import Takings, taking_of
 from providers.slips import not_orchestrated, parameters_name
+from providers.sums import combined
 
 LONGEST_SLEEP: Final = 24 * 3600.0
 """Seconds. What ends in a year is more than timers take."""
@@ -179,17 +180,7 @@ def _combined(combine: Combine, reported: Iterable[Mapping[str, Quantity]]) -> d
     for amounts in reported:
         for resource, quantity in amounts.items():
             by_resource.setdefault(resource, []).append(quantity)
-    return {resource: _of_several(combine, quantities) for resource, quantities in by_resource.items()}
-
-
-def _of_several(combine: Combine, quantities: Sequence[Quantity]) -> Quantity:
-    match combine:
-        case Combine.MIN:
-            return min(quantities)
-        case Combine.MAX:
-            return max(quantities)
-        case Combine.SUM:
-            return Quantity(sum(each.nanos for each in quantities), common_format({each.format for each in quantities}))
+    return {resource: combined(combine, quantities) for resource, quantities in by_resource.items()}
 
 
 # --- what is told ----------------------------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ from kueue_dqo.api.kueue import ResourceFlavor
 from kueue_dqo.api.meta import OUR_GROUP, ObjectMeta, time_text
 from kueue_dqo.provider import CapacityError, Misconfigured, Peer, Request, SourceUnavailable, WithoutParameters
 from kueue_dqo.runtime.clock import Clock
+from providers.cloud_quota import asking
 from providers.cloud_quota.asking import Looks
 from providers.cloud_quota.cloud import Call
 from providers.cloud_quota.clouds import cloud_of
-from providers.cloud_quota.compute import Counted, observe
+from providers.cloud_quota.compute import Counted
 from providers.cloud_quota.takings import Takings
 from providers.parameters import HeldParameters, Kind, parameters_of
 from providers.pipeline import Settled, message_of_status, settle
-from providers.slips import parameters_name
 from providers.status import Held, Verdict, status_of
 
 _KIND: Final = Kind(OUR_GROUP, CLOUD_QUOTA_PARAMETERS, CloudQuotaParametersSpec)
@@ -146,11 +146,6 @@ class Once:
 
     async def _observe(self, provider: dqo.CapacityProvider, parameters: CloudQuotaParametersSpec) -> Counted:
         """Raises CapacityError."""
-        cloud = cloud_of(parameters)
-        try:
-            looked = await self._looks.look(provider.metadata.name, cloud, parameters.account)
-        except Misconfigured as error:
-            raise Misconfigured(f"{parameters_name(provider)}: {error}") from error
         request = Request(
             provider=provider,
             parameters=parameters,
@@ -159,7 +154,8 @@ class Once:
             providers=self._given.providers,
             now=self._clock.now(),
         )
-        return observe(request, cloud, looked.heard, looked.ended, self._takings)
+        found, _ = await asking.counted(request, self._looks, self._takings, self._clock)
+        return found
 
     def _peers(self, name: str) -> Iterable[Peer[CloudQuotaParametersSpec]]:
         for other, provider in sorted(self._given.providers.items()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -11,7 +10,6 @@ from kueue_dqo.api.cloud import CLOUD_QUOTA_CONTROLLER, CloudQuotaParametersSpec
 from kueue_dqo.provider import (
     CapacityController,
     Environment,
-    Misconfigured,
     Observation,
     ParametersKind,
     Request,
@@ -19,13 +17,9 @@ from kueue_dqo.provider import (
     WithoutParameters,
 )
 from kueue_dqo.runtime.resources import CLOUD_QUOTA_PARAMETERS
-from providers.cloud_quota.asking import Looked, Looks, used_for
-from providers.cloud_quota.cloud import Cloud
-from providers.cloud_quota.clouds import cloud_of
-from providers.cloud_quota.compute import observe
+from providers.cloud_quota.asking import Looks, counted, used_for
 from providers.cloud_quota.metrics import CloudMetrics
 from providers.cloud_quota.takings import Takings
-from providers.slips import parameters_name
 
 
 class CloudQuota(Source[CloudQuotaParametersSpec]):
@@ -48,12 +42,10 @@ class CloudQuota(Source[CloudQuotaParametersSpec]):
         """Asks the account what is not known yet, or not any more."""
         name = request.provider.metadata.name
         self._keep(self._asking.intersection(peer.provider.metadata.name for peer in request.peers) | {name})
-        cloud, looked = await self._look(request)
-        request = dataclasses.replace(request, now=self._environment.clock.now())  # the look may have taken a while
-        counted = observe(request, cloud, looked.heard, looked.ended, self._takings)
-        self._metrics.looked(name, looked.heard.oldest)
-        self._metrics.counted(name, counted.flavors)
-        return counted.observation
+        found, heard = await counted(request, self._looks, self._takings, self._environment.clock)
+        self._metrics.looked(name, heard.oldest)
+        self._metrics.counted(name, found.flavors)
+        return found.observation
 
     async def run(self) -> None:
         """Waits for the end, and lets go of all accounts then."""
@@ -64,14 +56,6 @@ class CloudQuota(Source[CloudQuotaParametersSpec]):
 
     def forget(self, provider: str) -> None:
         self._keep(self._asking - {provider})
-
-    async def _look(self, request: Request[CloudQuotaParametersSpec]) -> tuple[Cloud, Looked]:
-        try:
-            cloud = cloud_of(request.parameters)
-            looked = await self._looks.look(request.provider.metadata.name, cloud, request.parameters.account)
-        except Misconfigured as error:
-            raise Misconfigured(f"{parameters_name(request.provider)}: {error}") from error
-        return cloud, looked
 
     def _keep(self, providers: AbstractSet[str]) -> None:
         """Only these are there."""

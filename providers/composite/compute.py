@@ -13,7 +13,7 @@ from kueue_dqo.api.parameters import (
     OnMemberNotReady,
     ResourceSelection,
 )
-from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity, common_format
+from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
 from kueue_dqo.api.readiness import why_not_ready
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
@@ -21,6 +21,7 @@ from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice, Observati
 from providers.amounts import FLAVOR_WITHOUT_AMOUNTS, brief, capacity_of, summary_of, that_is_selected
 from providers.composite.rings import ring_of
 from providers.slips import parameters_name
+from providers.sums import combined
 
 MEMBERS_SKIPPED: Final = "MembersSkipped"
 """The reason of the Event about members that a composite does without."""
@@ -188,20 +189,10 @@ def _refuse_negative(reported: dict[FlavorResource, list[_Reported]]) -> None:
 
 def _combined(combine: Combine, pair: FlavorResource, reported: Sequence[_Reported]) -> Quantity:
     """Written as the members write it: as the first of those that have the least or most, or as sums are."""
-    quantities = [each.quantity for each in reported]
-    match combine:
-        case Combine.MIN:
-            return min(quantities)
-        case Combine.MAX:
-            return max(quantities)
-        case Combine.SUM:
-            total = Quantity(
-                sum(each.nanos for each in quantities), common_format({each.format for each in quantities})
-            )
-            if total.nanos > LARGEST_UNITS * NANOS:
-                raise InvalidCapacity(
-                    f"{', '.join(each.member for each in reported)} have {brief(total)} of {pair} together, more than "
-                    f"the largest quantity that Kueue holds ({LARGEST_UNITS}): combine by Max, or lower what they "
-                    "report"
-                )
-            return total
+    total = combined(combine, [each.quantity for each in reported])
+    if combine is Combine.SUM and total.nanos > LARGEST_UNITS * NANOS:
+        raise InvalidCapacity(
+            f"{', '.join(each.member for each in reported)} have {brief(total)} of {pair} together, more than "
+            f"the largest quantity that Kueue holds ({LARGEST_UNITS}): combine by Max, or lower what they report"
+        )
+    return total

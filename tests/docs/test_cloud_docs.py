@@ -20,7 +20,7 @@ from kueue_dqo.api import cloud
 from kueue_dqo.api.parameter_checks.cloud_aws import LEAST_STOP
 from kueue_dqo.api.parameters import Combine, CommonParameters
 from kueue_dqo.runtime.clock import SystemClock
-from providers.cloud_quota import asking, connection, connections, identity, rest, shapes
+from providers.cloud_quota import asking, connection, connections, identity, rest, shapes, wording
 from providers.cloud_quota.aws import codes, held, holding
 from providers.cloud_quota.cloud import Result
 from providers.cloud_quota.gcp import machine
@@ -36,7 +36,7 @@ WITHOUT_PERMISSION: Final = {"sts:GetCallerIdentity"}
 BY_ROLE: Final = {"sts:AssumeRole"}
 EVENTS: Final = [
     shapes.UNKNOWN_ACCELERATOR,
-    holding.RESERVATION_ENDED,
+    wording.RESERVATION_ENDED,
     holding.NO_RESERVATIONS,
     codes.QUOTA_MISMATCH,
     machine.MACHINE_TYPE_DEPRECATED,

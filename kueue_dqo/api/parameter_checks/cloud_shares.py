@@ -17,10 +17,10 @@ from kueue_dqo.api.cloud import (
     PurchaseOption,
     flavors_of,
     region_of,
+    share_of,
 )
 from kueue_dqo.api.parameters import Combine
 from kueue_dqo.api.problems import FieldProblem
-from kueue_dqo.api.quantity import NANOS
 from kueue_dqo.api.wording import some
 
 SPOT: Final = "PREEMPTIBLE"
@@ -58,7 +58,7 @@ def cloud_shares(*accounts: CloudAccount) -> dict[Thing, list[Taken]]:
         for flavor in flavors_of(account):
             shares: dict[Thing, list[Fraction]] = {}
             for entry in flavor.entries:
-                share = _share_of(entry)
+                share = share_of(entry)
                 if 0 < share <= 1:  # another one is told where entries are looked at
                     for thing in dict.fromkeys(_things(account, entry, zones)):
                         shares.setdefault(thing, []).append(share)
@@ -103,10 +103,6 @@ def aws_account_id(account: AwsAccount) -> str | None:
         return None
     parts = account.assume_role.arn.split(":")
     return parts[_ACCOUNT_IN_ARN] if len(parts) > _ACCOUNT_IN_ARN else None  # what is no ARN is told by its form
-
-
-def _share_of(entry: CloudEntry) -> Fraction:
-    return Fraction(1) if entry.share is None else Fraction(entry.share.nanos, NANOS)
 
 
 def _things(account: CloudAccount, entry: CloudEntry, zones: _Zones) -> Iterator[Thing]:

@@ -13,8 +13,10 @@ from typing import Final, NamedTuple
 from kueue_dqo.api.cloud import AwsCapacityBlocks, AwsCapacityReservations, AwsEntry
 from kueue_dqo.api.meta import parse_time, time_text
 from kueue_dqo.api.wording import counted, some
+from providers.cloud_quota import wording
 from providers.cloud_quota.aws.questions import Reservation
 from providers.cloud_quota.cloud import Ended
+from providers.cloud_quota.wording import details
 
 OVER: Final = frozenset({"expired", "cancelled", "failed", "payment-failed", "unsupported"})
 """States that a reservation never leaves. EC2 forgets it after a while."""
@@ -60,9 +62,7 @@ def summary_text(  # noqa: PLR0913, PLR0917 - the parts of one sentence
     """`6 p5.48xlarge of 2 capacity reservations in us-east-1 (share 0.5): cr-0a: 4 of 8, cr-0b: 2 of 4`."""
     if not texts:
         return f"0 {entry.instance_type}: no {kind.label} in {where} has {_tags_text(wanted.tags)}"
-    details = [] if entry.share is None else [f"share {entry.share.written or entry.share}"]
-    details += [] if entry.max_instances is None else [f"at most {entry.max_instances}"]
-    limits = f" ({', '.join(details)})" if details else ""
+    limits = f" ({', '.join(details(entry))})" if details(entry) else ""
     return f"{instances} {entry.instance_type} of {counted(len(texts), kind.label)} in {where}{limits}: {some(texts)}"
 
 
@@ -108,10 +108,7 @@ def memory(name: str, end: datetime.datetime) -> str:
 
 def is_over(name: str, ended: Ended, now: datetime.datetime) -> bool:
     """Whether that reservation was seen to end, or to have an end that has come."""
-    beginning = f"{name} {UNTIL} "
-    return name in ended or any(
-        parse_time(each.removeprefix(beginning)) <= now for each in ended if each.startswith(beginning)
-    )
+    return wording.is_over(name, f" {UNTIL} ", ended, now)
 
 
 def remembered(message: str) -> Iterator[str]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-from kueue_dqo.api.cloud import AwsAccount, AwsEntry
+from kueue_dqo.api.cloud import AwsAccount, AwsEntry, share_of
 from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.wording import counted
 from kueue_dqo.provider import InvalidCapacity, Misconfigured, Notice
-from providers.cloud_quota.arithmetic import share_of, whole_instances
+from providers.cloud_quota.arithmetic import whole_instances
 from providers.cloud_quota.aws.decoding import needed
 from providers.cloud_quota.aws.held import (
     BLOCK,
@@ -32,9 +32,8 @@ from providers.cloud_quota.aws.held import (
 from providers.cloud_quota.aws.questions import Reservation, ReservationsQuestion, own_account, region, shape_question
 from providers.cloud_quota.cloud import Answers, Derived, Ended, Limit
 from providers.cloud_quota.shapes import amounts, unknown_accelerators
+from providers.cloud_quota.wording import RESERVATION_ENDED
 
-RESERVATION_ENDED: Final = "ReservationEnded"
-"""The reason of the Event about a reservation that is named in the parameters and is over for good."""
 NO_RESERVATIONS: Final = "NoReservations"
 """The reason of the Event about tags that no reservation has."""
 

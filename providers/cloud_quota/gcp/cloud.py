@@ -7,9 +7,9 @@ import importlib
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final, NoReturn
 
-from kueue_dqo.api.cloud import CloudAccount, CloudEntry, GcpEntry, GcpProject
+from kueue_dqo.api.cloud import CloudAccount, CloudEntry, GcpEntry, GcpProject, share_of
 from kueue_dqo.provider import Misconfigured
-from providers.cloud_quota import arithmetic, shapes
+from providers.cloud_quota import shapes
 from providers.cloud_quota.cloud import Account, Answers, Cloud, Derived, Ended, Question, Record
 from providers.cloud_quota.clouds import not_installed
 from providers.cloud_quota.gcp import family, metric, reservations, wording
@@ -59,7 +59,7 @@ class Gcp:
                 text=f"{held.instances} {gcp.machine_type} of {held.text}",
                 next=held.next,
                 limits=held.limits,
-                taken=dict.fromkeys(held.found, arithmetic.share_of(gcp)),
+                taken=dict.fromkeys(held.found, share_of(gcp)),
                 notices=(*notices, *held.notices),
             )
         counted = _counted(project, gcp, answers)

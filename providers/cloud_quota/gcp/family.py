@@ -12,7 +12,7 @@ from providers.cloud_quota.cloud import Answers, Limit
 from providers.cloud_quota.gcp.machine import accelerators_of
 from providers.cloud_quota.gcp.metric import Counted, near, shown_limit
 from providers.cloud_quota.gcp.questions import GLOBAL, FamilyQuestion, QuotaRow, machine_question
-from providers.cloud_quota.gcp.wording import details
+from providers.cloud_quota.wording import details
 
 REGION: Final = "region"
 GPU_FAMILY: Final = "gpu_family"

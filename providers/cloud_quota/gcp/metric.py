@@ -21,7 +21,7 @@ from providers.cloud_quota.gcp.questions import (
     RegionQuestion,
     machine_question,
 )
-from providers.cloud_quota.gcp.wording import details
+from providers.cloud_quota.wording import details
 
 _GLOBAL_METRIC: Final = {MetricUnit.ACCELERATORS: "GPUS_ALL_REGIONS", MetricUnit.VCPUS: "CPUS_ALL_REGIONS"}
 _UNIT_OF_GLOBAL: Final = {name: unit for unit, name in _GLOBAL_METRIC.items()}

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
 from kueue_dqo.api.cloud import GcpEntry, GcpProject, GcpReservations, region_of
 from kueue_dqo.api.meta import parse_time
@@ -25,7 +24,6 @@ from providers.cloud_quota.gcp.questions import (
 from providers.cloud_quota.gcp.wording import (
     COUNTING,
     DELETING,
-    details,
     gone_text,
     is_over,
     memories,
@@ -33,9 +31,7 @@ from providers.cloud_quota.gcp.wording import (
     state_text,
     zone_region,
 )
-
-RESERVATION_ENDED: Final = "ReservationEnded"
-"""The reason of the Event about a reservation that is named and will be, or was, deleted by itself."""
+from providers.cloud_quota.wording import RESERVATION_ENDED, details
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kueue_dqo.api.cloud import GcpEntry
 from kueue_dqo.api.meta import parse_time
+from providers.cloud_quota import wording
 from providers.cloud_quota.cloud import Ended
 from providers.cloud_quota.gcp.questions import Reservation
 
@@ -82,11 +82,7 @@ def memories(name: str, zone: str, owner: str | None, end: str = "") -> Iterator
 
 def is_over(name: str, ended: Ended, now: datetime.datetime) -> bool:
     """Whether that of a text by `name_text` was seen to end, or to have an end that has come."""
-    if name in ended:
-        return True
-    beginning = f"{name}{_UNTIL}"
-    ends = [each.removeprefix(beginning) for each in ended if each.startswith(beginning)]
-    return any(parse_time(each) - EARLY <= now for each in ends)
+    return wording.is_over(name, _UNTIL, ended, now, early=EARLY)
 
 
 def remembered(message: str) -> Iterator[str]:
@@ -113,9 +109,3 @@ def _is_time(text: str) -> bool:
 def zone_region(zone: str) -> str:
     """The region of a zone: `us-central1` of `us-central1-a`."""
     return zone.rpartition("-")[0]
-
-
-def details(entry: GcpEntry) -> list[str]:
-    """What makes less of what there is: `share 0.5`, `at most 3`."""
-    found = [] if entry.share is None else [f"share {entry.share.written or entry.share}"]
-    return found if entry.max_instances is None else [*found, f"at most {entry.max_instances}"]

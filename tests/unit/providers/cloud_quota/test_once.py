@@ -50,7 +50,8 @@ def given(
 def cloud(monkeypatch: pytest.MonkeyPatch) -> FakeCloud:
     """The one that all parameters are about."""
     fake = FakeCloud({quota("L-1"): 384.0, quota("L-2"): 768.0})
-    monkeypatch.setattr("providers.cloud_quota.once.cloud_of", lambda _: fake)
+    for module in ("asking", "once"):
+        monkeypatch.setattr(f"providers.cloud_quota.{module}.cloud_of", lambda _: fake)
     return fake
 
 

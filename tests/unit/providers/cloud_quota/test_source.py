@@ -29,7 +29,6 @@ from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import SystemClock
 from providers.cloud_quota import connection
-from providers.cloud_quota import source as module
 from providers.cloud_quota.asking import threads
 from providers.cloud_quota.cloud import Result
 from providers.cloud_quota.clouds import cloud_of
@@ -69,7 +68,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     cloud = FakeCloud({quota("L-1"): 384.0, quota("L-2"): 768.0})
-    monkeypatch.setattr(module, "cloud_of", lambda _: cloud)
+    monkeypatch.setattr("providers.cloud_quota.asking.cloud_of", lambda _: cloud)
     found = World(cloud)
     yield found
     for name in ("aws", "a", "b"):

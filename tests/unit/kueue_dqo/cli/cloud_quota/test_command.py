@@ -29,7 +29,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> FakeCloud:
     def cloud_of(_: CloudQuotaParametersSpec) -> Cloud:
         return fake
 
-    monkeypatch.setattr("providers.cloud_quota.once.cloud_of", cloud_of)
+    for module in ("asking", "once"):
+        monkeypatch.setattr(f"providers.cloud_quota.{module}.cloud_of", cloud_of)
     return fake
 
 
