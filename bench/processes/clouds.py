@@ -100,7 +100,7 @@ def _fill_gcp(gcp: Gcp) -> None:
     project, region = Project(accounts.PROJECT), accounts.GCP_REGION
     limits = {"NVIDIA_L4_GPUS": 16, "PREEMPTIBLE_NVIDIA_L4_GPUS": 64, "C3_CPUS": 500}
     project.regions[region] = things.region(accounts.PROJECT, region, limits)
-    project.quotas = things.quotas({"GPUS_ALL_REGIONS": 32, "CPUS_ALL_REGIONS": 2000})
+    project.quotas = things.quotas({"GPUS_ALL_REGIONS": 128, "CPUS_ALL_REGIONS": 2000})
     shapes: tuple[tuple[str, str, int, dict[str, int]], ...] = (
         (f"{region}-a", "g2-standard-96", 96, {"nvidia-l4": 8}),
         (f"{region}-a", "a3-highgpu-8g", 208, {"nvidia-h100-80gb": 8}),
