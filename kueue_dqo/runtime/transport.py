@@ -95,9 +95,12 @@ class Transport:
                 self._count("GET", str(response.status))
                 if on_open:
                     on_open()
-                async for chunk in response.content.iter_any():
-                    for line in splitter.feed(chunk):
-                        yield line
+                try:
+                    async for chunk in response.content.iter_any():
+                        for line in splitter.feed(chunk):
+                            yield line
+                finally:
+                    _cut_unless_read(response)
         except aiohttp.SocketTimeoutError as error:
             self._count("GET", "<error>")
             text = f"nothing came for {inactivity:g} s"
@@ -155,6 +158,16 @@ class Transport:
     def _count(self, method: str, code: str) -> None:
         if self._metrics:
             self._metrics.requests.labels(code, method).inc()
+
+
+def _cut_unless_read(response: aiohttp.ClientResponse) -> None:
+    """Ends the connection of an answer that is left in the middle, as a watch is that nobody wants any more.
+
+    Closing it politely would wait for the server's part of TLS' farewell, half a minute where it is silent, and closing
+    the session does not wait for that.
+    """
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 def _is_success(response: aiohttp.ClientResponse) -> bool:

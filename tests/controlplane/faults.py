@@ -217,10 +217,15 @@ class FaultProxy:
                 data=await request.read() or None,
                 allow_redirects=False,
             ) as answer:
-                if loses_answer:
-                    await answer.read()
-                    return _cut(request)
-                return await self._pass_back(request, answer, cut_after)
+                try:
+                    if loses_answer:
+                        await answer.read()
+                        return _cut(request)
+                    return await self._pass_back(request, answer, cut_after)
+                finally:
+                    # Left in the middle, it would wait for the server's farewell, for which the test's end does not.
+                    if answer.connection is not None and answer.connection.transport is not None:
+                        answer.connection.transport.abort()
         except aiohttp.ClientError:  # the API server is away: so is the proxy
             return _cut(request)
 
