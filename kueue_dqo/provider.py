@@ -15,6 +15,7 @@ import datetime
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kueue_dqo.api import dqo
@@ -156,6 +157,10 @@ class Environment:
 
     It may be called often: of one provider, `observe` is asked half a second after the last answer at the earliest.
     """
+    namespace: str = ""
+    """Where the daemon and its Lease are (`--namespace`)."""
+    settings: Mapping[str, str | bool] = MappingProxyType({})
+    """What the command line says of the controller's `settings`, each by its name."""
     interval: float = 300.0
     """Seconds between two looks at a provider of which nothing is heard (`--interval`), a tenth more or less.
 
@@ -172,6 +177,22 @@ class ParametersKind(NamedTuple, Generic[P]):
 
     resource: Resource
     spec: type[P]
+
+
+class Setting(NamedTuple):
+    """An option of the daemon's command that is the source's own, for what no object in the cluster may decide.
+
+    `allow-x` is given by `--allow-x`, or by the environment variable `DQO_ALLOW_X`.
+    """
+
+    name: str
+    """In small letters and hyphens; not one that all daemons have."""
+    text: str
+    """The help of the option."""
+    default: str | bool
+    """What it is where nobody says anything. That of a flag is False."""
+    metavar: str = "TEXT"
+    """What stands for its value in the help; a flag has none."""
 
 
 class WithoutParameters(enum.Enum):
@@ -198,3 +219,5 @@ class CapacityController(Generic[P]):
     without_parameters: WithoutParameters = WithoutParameters.DEFAULTS
     reads_providers: bool = False
     """Whether a change of any other CapacityProvider is a reason to ask anew."""
+    settings: tuple[Setting, ...] = ()
+    """Options of the daemon's command that are the source's own."""

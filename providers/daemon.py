@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,8 @@ class Options(ProcessOptions):
     observe_timeout: float = 60.0
     concurrency: int = 4
     """Providers that the source is asked about at the same time."""
+    settings: Mapping[str, str | bool] = field(default_factory=dict)
+    """Those of the controller, by name."""
 
     @property
     def field_manager(self) -> str:
@@ -102,6 +105,8 @@ async def run(options: Options, controller: CapacityController[Any]) -> None:
                 registry=registry,
                 cache_metrics=cache_metrics,
                 look=look,
+                namespace=options.namespace,
+                settings=options.settings,
                 interval=options.interval,
             ),
         )

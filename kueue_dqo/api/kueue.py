@@ -1,4 +1,4 @@
-"""Kueue's long-standing objects: ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck."""
+"""Kueue's long-standing objects: ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck, those of MultiKueue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from kueue_dqo.api.core import Taint, Toleration
-from kueue_dqo.api.meta import ObjectKey, ObjectMeta
+from kueue_dqo.api.meta import Condition, ObjectKey, ObjectMeta
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.quotas import EffectiveQuotas, ResourceGroup
 
@@ -16,6 +16,7 @@ COHORT: Final = "Cohort"
 RESOURCE_FLAVOR: Final = "ResourceFlavor"
 ADMISSION_CHECK: Final = "AdmissionCheck"
 MULTI_KUEUE_CONFIG: Final = "MultiKueueConfig"
+MULTI_KUEUE_CLUSTER: Final = "MultiKueueCluster"
 MULTI_KUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
 """The AdmissionCheck controller that sends Workloads to other clusters."""
 PROVISIONING_REQUEST_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
@@ -168,9 +169,12 @@ class AdmissionCheck(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class MultiKueueConfigSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Who sets the quotas of the ClusterQueues that send Workloads to other clusters: `Manual` or `Automated`."""
+    """Where the ClusterQueues that use it send Workloads, and who sets the quotas of these."""
 
+    clusters: tuple[str, ...] = ()
+    """MultiKueueClusters by name."""
     quota_management: str = ""
+    """`Manual` or `Automated`."""
 
 
 class MultiKueueConfig(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -178,3 +182,43 @@ class MultiKueueConfig(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     metadata: ObjectMeta
     spec: MultiKueueConfigSpec = MultiKueueConfigSpec()
+
+
+class KubeConfigLocation(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Where the kubeconfig of a worker cluster is: a `Secret` by name, or a file by its `Path`."""
+
+    location: str
+    location_type: str = "Secret"
+
+
+class ClusterProfileReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A ClusterProfile of the cluster inventory API, in the namespace of Kueue."""
+
+    name: str
+
+
+class ClusterSource(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """How a worker cluster is reached: exactly one of them is set."""
+
+    kube_config: KubeConfigLocation | None = None
+    cluster_profile_ref: ClusterProfileReference | None = None
+
+
+class MultiKueueClusterSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The spec of a worker cluster."""
+
+    cluster_source: ClusterSource = ClusterSource()
+
+
+class MultiKueueClusterStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What Kueue says of a worker cluster: the condition `Active` is True while it is connected."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class MultiKueueCluster(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A worker cluster, as the manager knows it."""
+
+    metadata: ObjectMeta
+    spec: MultiKueueClusterSpec = MultiKueueClusterSpec()
+    status: MultiKueueClusterStatus = MultiKueueClusterStatus()

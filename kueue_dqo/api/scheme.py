@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from kueue_dqo.api import cloud, core, dqo, gpu, kueue, parameters
+from kueue_dqo.api import cloud, core, dqo, gpu, kueue, multikueue, parameters
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
 from kueue_dqo.api.problems import FieldProblem
@@ -49,6 +49,7 @@ KNOWN_KINDS: Final = (
     KnownKind(OUR_GROUP, parameters.NODE_INVENTORY_PARAMETERS, ("v1alpha1",), parameters.NodeInventoryParameters),
     KnownKind(OUR_GROUP, cloud.CLOUD_QUOTA_PARAMETERS, ("v1alpha1",), cloud.CloudQuotaParameters),
     KnownKind(OUR_GROUP, parameters.NVIDIA_GPU_PARAMETERS, ("v1alpha1",), parameters.NvidiaGpuParameters),
+    KnownKind(OUR_GROUP, multikueue.MULTIKUEUE_PARAMETERS, ("v1alpha1",), multikueue.MultiKueueParameters),
     KnownKind(OUR_GROUP, gpu.NODE_GPU_REPORT, ("v1alpha1",), gpu.NodeGPUReport),
     KnownKind(OUR_GROUP, parameters.MANUAL_CAPACITY, ("v1alpha1",), parameters.ManualCapacity),
     KnownKind(OUR_GROUP, parameters.COMPOSITE_PARAMETERS, ("v1alpha1",), parameters.CompositeParameters),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Unpack
+from typing import Any, Final, cast
 
 import click
 
@@ -21,7 +21,7 @@ from kueue_dqo.cli.daemon_options import (
 )
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.variants import by_flag, by_role
-from kueue_dqo.provider import ENTRY_POINTS, CapacityController
+from kueue_dqo.provider import ENTRY_POINTS, CapacityController, Setting
 
 _WITH_AGENT: Final = "nvidia-gpu"
 """The provider whose source is what agents report, one on each node."""
@@ -65,7 +65,9 @@ def provider() -> None:
 
 
 def _command(name: str) -> click.Command:
-    """The daemon of that name. All have the same options."""
+    """The daemon of that name. All have the same options, and those that its controller declares."""
+    controller = _loaded(name)
+    settings = {_key(setting): setting for setting in controller.settings}
 
     @click.command(
         name,
@@ -99,22 +101,43 @@ def _command(name: str) -> click.Command:
         interval: Duration,
         observe_timeout: Duration,
         concurrency: int,
-        **daemon: Unpack[DaemonArguments],
+        **others: Any,
     ) -> int:
         from providers.daemon import Options, run
 
-        controller = _loaded(name)
+        given = {setting.name: others.pop(key) for key, setting in settings.items()}
+        daemon = cast("DaemonArguments", others)
         options = Options(
             name=name,
             only=frozenset(only),
             interval=float(interval.seconds),
             observe_timeout=float(observe_timeout.seconds),
             concurrency=concurrency,
+            settings=given,
             **process_settings(daemon),
         )
         return run_daemon(daemon, lambda: run(options, controller))
 
+    # Behind those that all have.
+    command.params += [_option_of(setting) for setting in settings.values()]
     return command
+
+
+def _key(setting: Setting) -> str:
+    return setting.name.replace("-", "_")
+
+
+def _option_of(setting: Setting) -> click.Option:
+    is_flag = isinstance(setting.default, bool)
+    return click.Option(
+        [f"--{setting.name}"],
+        is_flag=is_flag,
+        default=setting.default,
+        metavar=None if is_flag else setting.metavar,
+        help=setting.text,
+        show_envvar=True,
+        show_default=not is_flag and bool(setting.default),
+    )
 
 
 def _agent() -> click.Command:

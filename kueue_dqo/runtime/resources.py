@@ -49,6 +49,8 @@ COHORTS: Final = Resource(KUEUE_GROUP, "v1beta2", "cohorts", "Cohort")
 RESOURCE_FLAVORS: Final = Resource(KUEUE_GROUP, "v1beta2", "resourceflavors", "ResourceFlavor")
 ADMISSION_CHECKS: Final = Resource(KUEUE_GROUP, "v1beta2", "admissionchecks", "AdmissionCheck")
 MULTI_KUEUE_CONFIGS: Final = Resource(KUEUE_GROUP, "v1beta2", "multikueueconfigs", "MultiKueueConfig")
+MULTI_KUEUE_CLUSTERS: Final = Resource(KUEUE_GROUP, "v1beta2", "multikueueclusters", "MultiKueueCluster")
+LOCAL_QUEUES: Final = Resource(KUEUE_GROUP, "v1beta2", "localqueues", "LocalQueue", namespaced=True)
 WORKLOADS: Final = Resource(KUEUE_GROUP, "v1beta2", "workloads", "Workload", namespaced=True)
 CAPACITY_PROVIDERS: Final = Resource(KUEUE_GROUP, "v1alpha1", "capacityproviders", "CapacityProvider")
 DYNAMIC_QUOTA_ORCHESTRATORS: Final = Resource(
@@ -56,6 +58,7 @@ DYNAMIC_QUOTA_ORCHESTRATORS: Final = Resource(
 )
 NODE_INVENTORY_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nodeinventoryparameters", "NodeInventoryParameters")
 CLOUD_QUOTA_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "cloudquotaparameters", "CloudQuotaParameters")
+MULTIKUEUE_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "multikueueparameters", "MultiKueueParameters")
 NVIDIA_GPU_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "nvidiagpuparameters", "NvidiaGpuParameters")
 NODE_GPU_REPORTS: Final = Resource(OUR_GROUP, "v1alpha1", "nodegpureports", "NodeGPUReport")
 MANUAL_CAPACITIES: Final = Resource(OUR_GROUP, "v1alpha1", "manualcapacities", "ManualCapacity")
@@ -63,8 +66,12 @@ COMPOSITE_PARAMETERS: Final = Resource(OUR_GROUP, "v1alpha1", "compositeparamete
 NODES: Final = Resource("", "v1", "nodes", "Node")
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace")
 PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
+SECRETS: Final = Resource("", "v1", "secrets", "Secret", namespaced=True)
 EVENTS: Final = Resource("", "v1", "events", "Event", namespaced=True)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+CLUSTER_PROFILES: Final = Resource(
+    "multicluster.x-k8s.io", "v1alpha1", "clusterprofiles", "ClusterProfile", namespaced=True
+)
 SELF_SUBJECT_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview")
 CONTROLLER_LABEL: Final = "kueue-dqo.dev/controller-name"
 """The label by which a Lease is known as a provider's sign of life; the Lease has the provider's name."""
