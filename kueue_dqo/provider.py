@@ -14,8 +14,7 @@ import abc
 import datetime
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kueue_dqo.api import dqo
@@ -159,7 +158,7 @@ class Environment:
     """
     namespace: str = ""
     """Where the daemon and its Lease are (`--namespace`)."""
-    settings: Mapping[str, str | bool] = MappingProxyType({})
+    settings: Mapping[str, str | bool] = field(default_factory=dict)
     """What the command line says of the controller's `settings`, each by its name."""
     interval: float = 300.0
     """Seconds between two looks at a provider of which nothing is heard (`--interval`), a tenth more or less.
