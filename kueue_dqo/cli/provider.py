@@ -118,8 +118,16 @@ def _command(name: str) -> click.Command:
         )
         return run_daemon(daemon, lambda: run(options, controller))
 
-    # Behind those that all have.
-    command.params += [_option_of(setting) for setting in settings.values()]
+    taken = {each.name for each in command.params} | {"help"}
+    for key, setting in settings.items():
+        if key in taken or not DNS_LABEL.fits(setting.name):
+            raise CommandError(
+                f"provider {name!r} of {' and '.join(map(_origin, _found(name)))} cannot be run: its setting "
+                f"{setting.name!r} {'is an option of every daemon' if key in taken else 'can be no option'}; the "
+                f"package has to give it another name ({DNS_LABEL.wanted})"
+            )
+        taken.add(key)
+        command.params.append(_option_of(setting))
     return command
 
 

@@ -28,6 +28,18 @@ from kueue_dqo.provider import CapacityController
 CONTROLLER = CapacityController(name="example.com/test", open=lambda environment: None)
 """
 
+WITH_SETTINGS = """
+from kueue_dqo.provider import CapacityController, Setting
+CONTROLLER = CapacityController(
+    name="example.com/test",
+    open=lambda environment: None,
+    settings=(
+        Setting("allow-plain", "Trust anybody.", False),
+        Setting("server-folder", "Where servers are.", "/etc/servers", "PATH"),
+    ),
+)
+"""
+
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -75,8 +87,41 @@ def test_the_help_lists_what_is_installed_without_importing_it(site: Path, capsy
     for name in OURS:
         assert f"{name} From the distribution kueue-dqo." in text
     assert "licences From the distribution licence-watch." in text
+
+
+def test_settings_of_a_source_are_options_of_its_command(
+    site: Path,
+    runs: list[tuple[Options, CapacityController[Any]]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the command line or the environment, which the help shows; nobody else's command has them."""
+    install(site, "licence-watch", WITH_SETTINGS)
     assert run(["provider", "licences", "--help"]) == 0
-    assert "--only NAME" in output(capsys)
+    text = output(capsys)
+    assert "--only NAME" in text
+    assert "--server-folder PATH Where servers are. [env var: DQO_SERVER_FOLDER; default: /etc/servers]" in text
+    assert "--allow-plain Trust anybody. [env var: DQO_ALLOW_PLAIN]" in text
+    assert run(["provider", "licences"]) == 0
+    assert run(["provider", "licences", "--allow-plain", "--server-folder", "/here"]) == 0
+    monkeypatch.setenv("DQO_ALLOW_PLAIN", "true")
+    monkeypatch.setenv("DQO_SERVER_FOLDER", "/there")
+    assert run(["provider", "licences"]) == 0
+    assert [options.settings for options, _ in runs] == [
+        {"allow-plain": False, "server-folder": "/etc/servers"},
+        {"allow-plain": True, "server-folder": "/here"},
+        {"allow-plain": True, "server-folder": "/there"},
+    ]
+    assert run(["provider", "manual", "--allow-plain"]) != 0
+
+
+@pytest.mark.parametrize("name", ["interval", "namespace", "Allow", "allow_x", "-x", "", "help"])
+def test_a_setting_that_no_option_can_be_is_refused(name: str, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(site, "licence-watch", WITH_SETTINGS.replace("allow-plain", name))
+    assert run(["provider", "licences"]) == 1
+    text = output(capsys)
+    assert f"setting {name!r}" in text
+    assert "the distribution licence-watch" in text
 
 
 def test_a_third_partys_source_is_run_like_ours(
