@@ -44,9 +44,13 @@ class Client:
         connections: int = 64,
         user_agent: str = f"kueue-dqo/{__version__}",
         metrics: RequestMetrics | None = None,
+        largest: int | None = None,
     ) -> None:
+        """`largest` bounds an answer, in bytes, where the server is not trusted with more."""
         self._limiter = TokenBucket(rate=qps, burst=burst) if qps else None
-        self._transport = Transport(connection, connections=connections, user_agent=user_agent, metrics=metrics)
+        self._transport = Transport(
+            connection, connections=connections, user_agent=user_agent, metrics=metrics, largest=largest
+        )
 
     @classmethod
     async def connect(

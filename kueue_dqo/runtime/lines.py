@@ -7,6 +7,8 @@ class LineSplitter:
     """Cuts a stream into lines without their ends. Linear in the size of a line, however many chunks it comes in."""
 
     def __init__(self) -> None:
+        self.waiting = 0
+        """How many bytes wait for the end of their line."""
         self._begun: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -15,8 +17,10 @@ class LineSplitter:
         if complete:
             complete[0] = b"".join((*self._begun, complete[0]))
             self._begun = []
+            self.waiting = 0
         if begun:
             self._begun.append(begun)
+            self.waiting += len(begun)
         return [line for line in complete if line]
 
     @property

@@ -32,9 +32,17 @@ class Transport:
     """The connections to one API server. Its methods raise ApiError."""
 
     def __init__(
-        self, connection: Connection, *, connections: int, user_agent: str, metrics: RequestMetrics | None
+        self,
+        connection: Connection,
+        *,
+        connections: int,
+        user_agent: str,
+        metrics: RequestMetrics | None,
+        largest: int | None = None,
     ) -> None:
+        """`largest` bounds an answer and the line of a stream, in bytes, where the server is not trusted with more."""
         self._connection = connection
+        self._largest = largest
         self._metrics = metrics
         self._was_rejected = False
         self._options: Final[dict[str, Any]] = {
@@ -72,7 +80,7 @@ class Transport:
             ) as response:
                 if not _is_success(response):
                     raise await self._failure(response, method, path)
-                answer = await response.read()
+                answer = await self._read(response, method, path)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._unreachable(error, method, path, timeout) from error
         self._was_rejected = False
@@ -99,6 +107,8 @@ class Transport:
                     async for chunk in response.content.iter_any():
                         for line in splitter.feed(chunk):
                             yield line
+                        if self._largest is not None and splitter.waiting > self._largest:
+                            raise self._too_large("GET", path)
                 finally:
                     _cut_unless_read(response)
         except aiohttp.SocketTimeoutError as error:
@@ -132,7 +142,7 @@ class Transport:
         return headers
 
     async def _failure(self, response: aiohttp.ClientResponse, method: str, path: str) -> Answered:
-        body = await response.read()
+        body = await self._read(response, method, path)
         self._count(method, str(response.status))
         if response.status == HTTPStatus.UNAUTHORIZED:
             self._connection.credentials.reject()
@@ -144,6 +154,24 @@ class Transport:
             body=body,
             retry_after=response.headers.get("Retry-After", ""),
         )
+
+    async def _read(self, response: aiohttp.ClientResponse, method: str, path: str) -> bytes:
+        """The body. Raises Unreachable where it is larger than it may be."""
+        if self._largest is None:
+            return await response.read()
+        chunks, size = [], 0
+        async for chunk in response.content.iter_any():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > self._largest:
+                _cut_unless_read(response)
+                raise self._too_large(method, path)
+        return b"".join(chunks)
+
+    def _too_large(self, method: str, path: str) -> Unreachable:
+        self._count(method, "<error>")
+        text = f"the answer is larger than the {self._largest} bytes that it may have"
+        return Unreachable(text, method=method, path=path, may_have_landed=True)
 
     def _unreachable(self, error: Exception, method: str, path: str, timeout: float) -> Unreachable:
         self._count(method, "<error>")

@@ -21,6 +21,7 @@ from kueue_dqo.runtime.errors import (
     Answered,
     ApiError,
     Conflict,
+    Forbidden,
     Gone,
     Invalid,
     ServerFailed,
@@ -398,3 +399,30 @@ async def test_answers_that_are_compressed_are_read(server: ScriptedServer, clie
 
     server.lists.append(answer)
     assert len(await client.get(PATH)) == 100_009
+
+
+@pytest.mark.parametrize("code", [200, 403])
+async def test_an_answer_of_a_server_that_is_not_trusted_is_bounded(code: int, server: ScriptedServer) -> None:
+    """That of one who is, is not; an error's is no exception. The connection is not used again."""
+    server.lists.append(says(code, b'"' + b"x" * 5_000 + b'"'))
+    connection = Connection(server=server.url)
+    async with Client(connection, largest=5_001) as client:
+        with pytest.raises(Unreachable, match="larger than the 5001 bytes"):
+            await client.get(PATH)
+    async with Client(connection, largest=5_002) as client:
+        if code == 200:
+            assert len(await client.get(PATH)) == 5_002
+        else:
+            with pytest.raises(Forbidden):
+                await client.get(PATH)
+
+
+async def test_a_line_of_a_server_that_is_not_trusted_is_bounded(server: ScriptedServer) -> None:
+    """Each by itself: a stream may have many."""
+    server.watches.append(closes(b"a" * 90 + b"\n", b"b" * 90 + b"\n", b"c" * 101))
+    came = []
+    async with Client(Connection(server=server.url), largest=100) as client:
+        with pytest.raises(Unreachable, match="larger than the 100 bytes"):  # noqa: PT012 - what came belongs to it
+            async for line in client.lines(PATH, params={"watch": "true"}, inactivity=30):
+                came.append(line)  # noqa: PERF401 - a comprehension would lose it
+    assert came == [b"a" * 90, b"b" * 90]

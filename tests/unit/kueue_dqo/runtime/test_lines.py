@@ -25,3 +25,14 @@ def test_a_line_may_be_of_many_megabytes() -> None:
     for _ in range(200):
         assert splitter.feed(b"x" * 65536) == []
     assert splitter.feed(b"\ny\n") == [b"x" * 200 * 65536, b"y"]
+
+
+def test_it_is_known_how_much_waits_for_its_end() -> None:
+    """In however many pieces it comes; lines that ended do not count."""
+    splitter = LineSplitter()
+    splitter.feed(b"x" * 6 + b"\n" + b"y" * 6)
+    assert splitter.waiting == 6
+    splitter.feed(b"y" * 4)
+    assert splitter.waiting == 10
+    splitter.feed(b"\n")
+    assert splitter.waiting == 0
