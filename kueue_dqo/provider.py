@@ -64,6 +64,8 @@ class CapacityError(Exception):
     """Nothing trustworthy can be published; the last capacity stays. The message names the object and the way out."""
 
     reason: ClassVar[str] = dqo.SOURCE_UNAVAILABLE
+    look_again: float | None = None
+    """Seconds until it is worth asking again at the latest, where the source knows; else ever less often."""
 
 
 class SourceUnavailable(CapacityError):

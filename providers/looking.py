@@ -68,9 +68,11 @@ class Looker:
         # What is held goes on being told, so that a restart meanwhile does not prolong it; until it ends.
         now = self._clock.now()
         holds = tuple(hold for hold in record.holds if hold.until > now)
-        ends = min(((hold.until - now).total_seconds() for hold in holds), default=None)
+        again = [(hold.until - now).total_seconds() for hold in holds]
+        if isinstance(error.look_again, int | float):  # a third party's may be anything
+            again.append(error.look_again)
         verdict = Verdict(error.reason, message_of_status(holds, str(error), ()))
-        return Look(verdict, ends, holds, notices=record.notices)
+        return Look(verdict, min(again, default=None), holds, notices=record.notices)
 
     def forget(self, name: str) -> None:
         """The provider is served no more."""

@@ -15,11 +15,15 @@ MULTIKUEUE_CONTROLLER: Final = "kueue-dqo.dev/multikueue"
 MULTIKUEUE_PARAMETERS: Final = "MultiKueueParameters"
 
 
+class Subtree(SubtreeRootQuotaRef, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """The root of a subtree, as an orchestrator's `subtreeRootQuotaRef`, in which a typo is refused."""
+
+
 class ManagerQueues(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
     """The manager's ClusterQueues that the provider speaks for; exactly one of the two fields is set."""
 
-    subtree: SubtreeRootQuotaRef | None = None
-    """The root of a subtree: all ClusterQueues in it. The same as an orchestrator's `subtreeRootQuotaRef`."""
+    subtree: Subtree | None = None
+    """All ClusterQueues in it."""
     cluster_queues: tuple[str, ...] = ()
     """By name."""
 

@@ -15,7 +15,7 @@ from kueue_dqo import __version__
 from kueue_dqo.runtime.answers import unintelligible
 from kueue_dqo.runtime.connection import Connection, find_connection
 from kueue_dqo.runtime.limiter import TokenBucket
-from kueue_dqo.runtime.request_metrics import RequestMetrics
+from kueue_dqo.runtime.request_metrics import RequestCounter
 from kueue_dqo.runtime.transport import JSON, Transport
 from kueue_dqo.runtime.wire import decode_page_end
 
@@ -43,7 +43,7 @@ class Client:
         burst: int = 1,
         connections: int = 64,
         user_agent: str = f"kueue-dqo/{__version__}",
-        metrics: RequestMetrics | None = None,
+        metrics: RequestCounter | None = None,
         largest: int | None = None,
     ) -> None:
         """`largest` bounds an answer, in bytes, where the server is not trusted with more."""
@@ -62,7 +62,7 @@ class Client:
         burst: int = 1,
         connections: int = 64,
         user_agent: str = f"kueue-dqo/{__version__}",
-        metrics: RequestMetrics | None = None,
+        metrics: RequestCounter | None = None,
     ) -> Self:
         """A client for the cluster that the kubeconfig, the pod's service account or the environment names.
 

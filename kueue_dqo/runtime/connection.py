@@ -27,8 +27,9 @@ class Connection:
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
     """The name in the server's certificate where it is not the host's."""
-    proxy: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    proxy: str | None = field(default=None, repr=False)
+    """Its address, which may hold a password."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Headers of every request."""
 
 
@@ -77,15 +78,18 @@ def in_cluster(service_account: Path, environment: Mapping[str, str]) -> Connect
     )
 
 
-def tls_context(*, ca_file: Path | None, verify: bool = True) -> ssl.SSLContext:
-    """TLS as the cluster's own clients speak it. Raises ConfigurationError where the file holds no certificate."""
+def tls_context(*, ca_file: Path | None = None, ca_data: str | None = None, verify: bool = True) -> ssl.SSLContext:
+    """TLS as the cluster's own clients speak it, with the authority of a file, or of data in PEM, or the system's.
+
+    Raises ConfigurationError where the file or the data hold no certificate.
+    """
+    name = f"certificate authority {ca_file or 'in data'}"
     try:
-        context = ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        reason = (
-            error.strerror if error.errno is not None and not isinstance(error, ssl.SSLError) else "no certificates"
-        )
-        raise ConfigurationError(f"certificate authority {ca_file}: {reason}") from None
+        context = ssl.create_default_context(cafile=ca_file, cadata=ca_data)
+    except (ssl.SSLError, ValueError):
+        raise ConfigurationError(f"{name}: no certificates") from None
+    except OSError as error:
+        raise ConfigurationError(f"{name}: {error.strerror}") from None
     # From Python 3.13 on, certificates are refused that lack extensions which clusters' own authorities often leave
     # out and which no other client of Kubernetes asks for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -93,6 +97,25 @@ def tls_context(*, ca_file: Path | None, verify: bool = True) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def present_certificate(tls: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    """Makes new connections present the client certificate of these files. Raises ConfigurationError."""
+    try:
+        tls.load_cert_chain(certificate, key, password="")  # else an encrypted key would ask for it on the terminal
+    except ssl.SSLError:
+        raise ConfigurationError(
+            "the client certificate and its key cannot be read or do not belong together"
+        ) from None
+
+
+def check_proxy(proxy: str) -> None:
+    """Raises ConfigurationError where the HTTP library cannot use it. Shows no more than the scheme."""
+    scheme, colon, _ = proxy.partition("://")
+    if scheme.lower() not in {"http", "https"} or not colon:
+        raise ConfigurationError(
+            f"proxies of the scheme {scheme if colon else ''!r} are not supported, only http and https"
+        )
 
 
 def _kubeconfig_paths(kubeconfig: str | None, environment: Mapping[str, str]) -> list[Path]:

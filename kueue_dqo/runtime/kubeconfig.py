@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, kube_config
 
-from kueue_dqo.runtime.connection import Connection, tls_context
+from kueue_dqo.runtime.connection import Connection, check_proxy, present_certificate, tls_context
 from kueue_dqo.runtime.credentials import Credentials, FixedCredentials, Renewed, RenewedCredentials, TokenFile
 from kueue_dqo.runtime.errors import ConfigurationError
+from kueue_dqo.runtime.kubeconfig_checks import impersonation, server_fault
 from kueue_dqo.runtime.proxies import environment_proxy
 
 _PLUGIN_TIMEOUT: Final = 60.0
@@ -85,20 +86,6 @@ async def _load(loader: kube_config.KubeConfigLoader) -> Configuration:
     return configuration
 
 
-def _check_server(server: str) -> None:
-    """What the HTTP library would only say at the first request, and not in words for a user."""
-    try:
-        parts = urlsplit(server)
-        port = parts.port
-        (parts.hostname or "").encode("idna")
-    except (ValueError, UnicodeError) as error:
-        raise ConfigurationError(f"server {server!r} is no address: {error}") from error
-    if port == 0 or parts.username is not None or parts.query or parts.fragment:
-        raise ConfigurationError(
-            f"server {server!r} has to be scheme, host, port and path alone: credentials belong under users"
-        )
-
-
 def _connection(
     configuration: Configuration,
     loader: kube_config.KubeConfigLoader,
@@ -107,17 +94,13 @@ def _connection(
     environment: Mapping[str, str],
 ) -> Connection:
     server = str(configuration.host)
-    scheme = urlsplit(server).scheme
-    if scheme not in {"http", "https"} or not urlsplit(server).hostname:
-        raise ConfigurationError(f"server {server!r} does not begin with http:// or https:// and a host")
-    _check_server(server)
+    if fault := server_fault(server):
+        raise ConfigurationError(f"server {server!r} {fault}")
     proxy: str | None = configuration.proxy or environment_proxy(server, environment)
-    if proxy and urlsplit(proxy).scheme not in {"http", "https"}:
-        raise ConfigurationError(
-            f"proxies of the scheme {urlsplit(proxy).scheme!r} are not supported, only http and https"
-        )
+    if proxy:
+        check_proxy(proxy)
     tls = None
-    if scheme == "https":
+    if urlsplit(server).scheme == "https":
         authority = Path(configuration.ssl_ca_cert) if configuration.ssl_ca_cert else None
         tls = tls_context(ca_file=authority, verify=configuration.verify_ssl)
         _present(tls, configuration)
@@ -133,14 +116,8 @@ def _connection(
 
 def _present(tls: ssl.SSLContext, configuration: Configuration) -> None:
     """Makes new connections present the client certificate, where there is one."""
-    if not configuration.cert_file:
-        return
-    try:
-        tls.load_cert_chain(configuration.cert_file, configuration.key_file)
-    except ssl.SSLError:
-        raise ConfigurationError(
-            "the client certificate and its key cannot be read or do not belong together"
-        ) from None
+    if configuration.cert_file:
+        present_certificate(tls, configuration.cert_file, configuration.key_file)
 
 
 def _credentials(
@@ -198,16 +175,16 @@ def _one_line(header: str) -> str:
 def _impersonation(user: Any) -> Iterator[tuple[str, str]]:
     """The headers by which the user acts as somebody else; the library knows nothing of them."""
     if user is None:
-        return
-    if user.safe_get("as"):
-        yield "Impersonate-User", str(user["as"])
-    if user.safe_get("as-uid"):
-        yield "Impersonate-Uid", str(user["as-uid"])
-    for group in user.value.get("as-groups") or ():
-        yield "Impersonate-Group", str(group)
-    for key, values in (user.value.get("as-user-extra") or {}).items():
-        for value in values:
-            yield f"Impersonate-Extra-{key}", str(value)
+        return iter(())
+    return impersonation(
+        user=str(user.safe_get("as") or ""),
+        uid=str(user.safe_get("as-uid") or ""),
+        groups=[str(group) for group in user.value.get("as-groups") or ()],
+        extra={
+            str(key): [str(value) for value in values]
+            for key, values in (user.value.get("as-user-extra") or {}).items()
+        },
+    )
 
 
 def _reason(error: Exception) -> str:

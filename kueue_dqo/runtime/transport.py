@@ -14,7 +14,7 @@ from kueue_dqo.runtime.answers import error_of
 from kueue_dqo.runtime.connection import Connection
 from kueue_dqo.runtime.errors import Answered, Silent, Unreachable
 from kueue_dqo.runtime.lines import LineSplitter
-from kueue_dqo.runtime.request_metrics import RequestMetrics
+from kueue_dqo.runtime.request_metrics import RequestCounter
 
 JSON: Final = "application/json"
 _CONNECT_TIMEOUT: Final = 30.0
@@ -37,7 +37,7 @@ class Transport:
         *,
         connections: int,
         user_agent: str,
-        metrics: RequestMetrics | None,
+        metrics: RequestCounter | None,
         largest: int | None = None,
     ) -> None:
         """`largest` bounds an answer and the line of a stream, in bytes, where the server is not trusted with more."""
@@ -185,7 +185,7 @@ class Transport:
 
     def _count(self, method: str, code: str) -> None:
         if self._metrics:
-            self._metrics.requests.labels(code, method).inc()
+            self._metrics.count(code, method)
 
 
 def _cut_unless_read(response: aiohttp.ClientResponse) -> None:

@@ -52,12 +52,12 @@ class Manager:
     """The objects of the manager, by name; LocalQueues by `namespace/name`."""
 
     queues: Mapping[str, ManagerQueue | Unreadable]
-    cohorts: Mapping[str, str]
+    cohorts: Mapping[str, str | Unreadable]
     """The name of each Cohort's parent, empty for none."""
-    local_queues: Mapping[str, LocalQueue]
-    checks: Mapping[str, AdmissionCheck]
-    configs: Mapping[str, MultiKueueConfig]
-    clusters: Mapping[str, MultiKueueCluster]
+    local_queues: Mapping[str, LocalQueue | Unreadable]
+    checks: Mapping[str, AdmissionCheck | Unreadable]
+    configs: Mapping[str, MultiKueueConfig | Unreadable]
+    clusters: Mapping[str, MultiKueueCluster | Unreadable]
 
 
 # --- a worker ------------------------------------------------------------------------------------------------------

@@ -88,6 +88,24 @@ async def test_a_failing_source_is_asked_less_and_less_often() -> None:
     assert 0.5 <= times[1] - times[0] <= 1.1
 
 
+@pytest.mark.parametrize(("again", "at"), [(100.0, 100.0), ("soon", None), (None, None)], ids=str)
+async def test_a_failure_may_say_when_to_ask_at_the_latest(again: Any, at: float | None) -> None:
+    """Such as when a grace ends. Third parties' may be anything."""
+    world = World()
+    world.provider()
+
+    async def answer(_: object) -> Observation:
+        error = SourceUnavailable("no")
+        error.look_again = again if again != 100.0 else again - asyncio.get_running_loop().time() % 100.0
+        raise error
+
+    world.source.answers["pool"] = answer
+    async with world.running():
+        await asyncio.sleep(3600)
+    near = [time for time in world.source.times() if time > 50 and min(time % 100, 100 - time % 100) < 0.6]
+    assert (len(near) > 30) is (at is not None)
+
+
 @pytest.mark.parametrize("error", [ValueError("x"), asyncio.CancelledError(), KeyError("h100")], ids=repr)
 async def test_whatever_a_source_raises_is_no_capacity(error: BaseException) -> None:
     """The traceback is in the log."""

@@ -1,0 +1,385 @@
+"""One worker, followed over HTTP: versions, faults, new kubeconfigs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections.abc import AsyncIterator, Callable
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from kueue_dqo.provider import Environment
+from kueue_dqo.runtime.cache_metrics import CacheMetrics
+from kueue_dqo.runtime.client import Client
+from kueue_dqo.runtime.clock import SystemClock
+from kueue_dqo.runtime.resources import COHORTS, Resource
+from providers.multikueue import session, worker
+from providers.multikueue.locations import Kubeconfig, Locations
+from providers.multikueue.objects import LocalQueue, Problem, WorkerQueue, WorkerView
+from providers.multikueue.requests import WorkerRequests
+from providers.multikueue.session import ALWAYS
+from providers.multikueue.worker import Worker
+from tests.unit.providers.multikueue.worker_api import WorkerApi, local_queue, queue
+
+DEADLINE = 20.0
+
+
+class Followed:
+    """A worker and the place where its kubeconfig is."""
+
+    def __init__(self, *, allow_insecure: bool = True) -> None:
+        self.there: Kubeconfig | str | None = None
+        self.needed: AbstractSet[Resource] = ALWAYS
+        self.registry = CollectorRegistry()
+        self.changes = 0
+        self._changed = asyncio.Event()
+        self.worker = Worker(
+            "worker1",
+            ALWAYS,
+            cast("Locations", self),
+            Environment(
+                client=cast("Client", None),
+                clock=SystemClock(),
+                random=random.Random(1),
+                registry=self.registry,
+                cache_metrics=CacheMetrics(CollectorRegistry()),
+                look=self._note,
+                settings={"allow-insecure-tls": allow_insecure},
+            ),
+            requests=WorkerRequests(self.registry),
+            changed=self._note,
+        )
+
+    def at(self, cluster: str) -> Kubeconfig | str | None:
+        assert cluster == "worker1"
+        return self.there
+
+    def put(self, api: WorkerApi, bearer: str = "t") -> None:
+        """Its kubeconfig leads there from now on."""
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {"server": api.url}}],
+            "users": [{"name": "u", "user": {"token": bearer}}],
+        }
+        self.there = Kubeconfig(json.dumps(content).encode(), "Secret here/worker1", allow_exec=False)
+        self.worker.move()
+
+    def _note(self) -> None:
+        self.changes += 1
+        self._changed.set()
+
+    @property
+    def view(self) -> WorkerView | None:
+        seen = self.worker.sighting(self.needed).seen
+        return seen if isinstance(seen, WorkerView) else None
+
+    @property
+    def problem(self) -> str:
+        seen = self.worker.sighting(self.needed).seen
+        return seen.text if isinstance(seen, Problem) else ""
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Returns when it holds; it must be told when it does."""
+        async with asyncio.timeout(DEADLINE):
+            while not holds():
+                self._changed.clear()
+                await self._changed.wait()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.worker.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[WorkerApi]:
+    async with WorkerApi().running() as running:
+        running.put("clusterqueues", queue("a", 6))
+        running.put("localqueues", local_queue("lq", "a"))
+        yield running
+
+
+@pytest.fixture
+async def followed() -> AsyncIterator[Followed]:
+    found = Followed()
+    async with found.running():
+        yield found
+
+
+async def reading(followed: Followed, api: WorkerApi) -> WorkerView:
+    followed.put(api)
+    await followed.until(lambda: followed.view)
+    kinds = sum(each.plural in served(api) for each in followed.needed)
+    await eventually(lambda: api.watchers == kinds)  # it replays nothing to a watch that comes later
+    assert followed.view is not None
+    return followed.view
+
+
+def served(api: WorkerApi) -> set[str]:
+    return set().union(*api.served.values())
+
+
+def cpu(view: WorkerView, name: str) -> str:
+    found = view.queues[name]
+    assert isinstance(found, WorkerQueue)
+    return str(found.quotas[0].flavors[0].resources[0].nominal_quota)
+
+
+async def eventually(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not holds():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
+# --- what is read ----------------------------------------------------------------------------------------------------
+
+
+async def test_what_a_worker_has_is_read_and_followed(followed: Followed, api: WorkerApi) -> None:
+    view = await reading(followed, api)
+    assert view.local_queues == {"team/lq": LocalQueue("a")}
+    assert cpu(view, "a") == "6"
+    before = followed.worker.sighting(followed.needed).stamp
+    api.put("clusterqueues", queue("a", 3))
+    await followed.until(lambda: cpu(view, "a") == "3")
+    assert followed.worker.sighting(followed.needed).stamp != before
+
+
+async def test_usage_of_queues_counts_for_nothing(followed: Followed, api: WorkerApi) -> None:
+    """Else every Workload would have all workers counted."""
+    view = await reading(followed, api)
+    before, changes = followed.worker.sighting(followed.needed).stamp, followed.changes
+    api.put("clusterqueues", {**queue("a", 6), "status": {"pendingWorkloads": 7, "admittedWorkloads": 3}})
+    api.put("clusterqueues", queue("b", 1))
+    await followed.until(lambda: "b" in view.queues)
+    assert followed.changes == changes + 1
+    assert followed.worker.sighting(followed.needed).stamp == (before[0], before[1] + 1)
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        {"v1beta1": {"clusterqueues", "localqueues", "cohorts"}},
+        {"v1beta1": {"clusterqueues", "localqueues"}, "v1alpha1": {"cohorts"}},
+        {"v1beta1": {"clusterqueues", "localqueues"}},
+        {"v1beta1": {"clusterqueues", "localqueues"}, "v1beta2": {"clusterqueues", "localqueues", "cohorts"}},
+    ],
+    ids=["older", "cohorts in alpha", "no cohorts", "both"],
+)
+async def test_an_older_worker_is_read_in_the_version_that_it_serves(
+    served: dict[str, set[str]], api: WorkerApi
+) -> None:
+    api.served = served
+    followed = Followed()
+    followed.needed = ALWAYS | {COHORTS}
+    followed.worker.want(followed.needed)
+    async with followed.running():
+        view = await reading(followed, api)
+    assert cpu(view, "a") == "6"
+    best = {
+        resource: max((version for version in served if resource in served[version]), default="")
+        for resource in ("clusterqueues", "localqueues", "cohorts")
+    }
+    wanted = {f"/apis/kueue.x-k8s.io/{version}/{resource}" for resource, version in best.items() if version}
+    assert set(api.lists) == wanted
+
+
+async def test_a_worker_whose_kueue_is_renewed_is_read_in_the_new_version(followed: Followed, api: WorkerApi) -> None:
+    api.served = {"v1beta1": {"clusterqueues", "localqueues"}}
+    await reading(followed, api)
+    api.served = {"v1beta2": {"clusterqueues", "localqueues"}}
+    api.cut()
+    await eventually(lambda: "/apis/kueue.x-k8s.io/v1beta2/clusterqueues" in api.lists)
+    await followed.until(lambda: followed.view)
+
+
+@pytest.mark.parametrize(
+    ("served", "says"),
+    [({}, "is Kueue installed there?"), ({"v1beta2": {"clusterqueues"}}, "does not serve localqueues")],
+    ids=["no group", "no kind"],
+)
+async def test_a_worker_without_the_kinds_is_a_problem_until_it_has_them(
+    served: dict[str, set[str]], says: str, followed: Followed, api: WorkerApi
+) -> None:
+    api.served = served
+    followed.put(api)
+    await followed.until(lambda: says in followed.problem)
+    api.served = {"v1beta2": {"clusterqueues", "localqueues"}}
+    await followed.until(lambda: followed.view)
+
+
+async def test_a_worker_with_too_much_is_not_read(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take the memory that the others need."""
+    monkeypatch.setattr(session, "_MOST_OBJECTS", 200)
+    for number in range(201):
+        api.put("localqueues", local_queue(f"lq-{number}", "a"))
+    followed.put(api)
+    await followed.until(lambda: "more than the 200 objects" in followed.problem)
+
+
+# --- what fails ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_watch_that_breaks_off_and_goes_on_is_no_problem(followed: Followed, api: WorkerApi) -> None:
+    view = await reading(followed, api)
+    await eventually(lambda: api.watchers == 2)
+    api.cut()
+    await eventually(lambda: api.watchers == 0)
+    await eventually(lambda: api.watchers == 2)
+    assert followed.problem == ""
+    api.put("clusterqueues", queue("b", 1))
+    await followed.until(lambda: "b" in view.queues)
+
+
+async def test_a_worker_that_refuses_is_a_problem_with_its_beginning(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of it before is not shown: whoever counts holds what came of it."""
+    monkeypatch.setattr(session, "_TOLERATED", 0.05)
+    await reading(followed, api)
+    api.refuses = 503
+    api.cut()
+    await followed.until(lambda: "cannot watch" in followed.problem)
+    first = followed.worker.sighting(followed.needed).seen
+    assert isinstance(first, Problem)
+    api.refuses = 403
+    await followed.until(lambda: "no permission to watch" in followed.problem)
+    second = followed.worker.sighting(followed.needed).seen
+    assert isinstance(second, Problem)
+    assert second.since == first.since
+    api.refuses = None
+    await followed.until(lambda: followed.view)
+
+
+async def test_a_kubeconfig_that_is_refused_is_a_problem(api: WorkerApi) -> None:
+    """It leads to a server without TLS, and no flag allows that."""
+    followed = Followed(allow_insecure=False)
+    async with followed.running():
+        followed.put(api, "s3cret-token")
+        await followed.until(lambda: "Secret here/worker1" in followed.problem)
+    assert "--allow-insecure-tls" in followed.problem
+    assert "s3cret-token" not in followed.problem
+    assert api.lists == []
+
+
+async def test_a_worker_without_a_kubeconfig_is_a_problem_until_it_has_one(followed: Followed, api: WorkerApi) -> None:
+    followed.there = "Secret here/worker1 does not exist"
+    followed.worker.move()
+    await followed.until(lambda: "does not exist" in followed.problem)
+    await reading(followed, api)
+    followed.there = "Secret here/worker1 does not exist"
+    followed.worker.move()
+    await followed.until(lambda: "does not exist" in followed.problem)
+    await eventually(lambda: api.watchers == 0)
+
+
+# --- another kubeconfig ----------------------------------------------------------------------------------------------
+
+
+async def test_new_credentials_leave_no_gap(followed: Followed, api: WorkerApi) -> None:
+    """What is read by the old ones counts until the new ones have read everything; nothing is left behind."""
+    await reading(followed, api)
+    api.answers.clear()
+    followed.put(api, "another")
+    seen: list[str] = []
+    for _ in range(20):
+        seen.append(followed.problem)
+        await asyncio.sleep(0)
+    before = followed.worker.sighting(followed.needed).stamp
+    api.answers.set()
+    await followed.until(lambda: followed.worker.sighting(followed.needed).stamp[0] != before[0])
+    assert {*seen, followed.problem} == {""}
+    await eventually(lambda: api.watchers == 2)
+
+
+async def test_a_new_kubeconfig_that_does_not_work_is_told_in_the_end(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old connection may go on for ever: it is not what the admin wants any more."""
+    monkeypatch.setattr(worker, "_PATIENCE", 0.3)
+    api.bearer = "t"
+    await reading(followed, api)
+    followed.put(api, "wrong")
+    await followed.until(lambda: "401" in followed.problem or "credentials" in followed.problem)
+    assert followed.view is None
+    followed.put(api, "t")
+    await followed.until(lambda: followed.view)
+
+
+async def test_a_replaced_cluster_is_another_one(followed: Followed, api: WorkerApi) -> None:
+    await reading(followed, api)
+    async with WorkerApi().running() as other:
+        other.put("clusterqueues", queue("other", 1))
+        followed.put(other)
+        await followed.until(lambda: followed.view is not None and set(followed.view.queues) == {"other"})
+        await eventually(lambda: api.watchers == 0)
+        await eventually(lambda: other.watchers == 2)
+
+
+async def test_more_is_read_where_more_is_wanted(followed: Followed, api: WorkerApi) -> None:
+    """Without a gap for those who do not need it; who does, waits for it and never sees it half."""
+    api.put("cohorts", {"metadata": {"name": "all"}, "spec": {}})
+    view = await reading(followed, api)
+    assert view.cohorts == {}
+    more = ALWAYS | {COHORTS}
+    followed.worker.want(more)
+    assert followed.view is not None
+    assert isinstance(followed.worker.sighting(more).seen, Problem)
+    async with asyncio.timeout(DEADLINE):
+        await followed.worker.wait_read(more)
+    seen = followed.worker.sighting(more).seen
+    assert isinstance(seen, WorkerView)
+    assert seen.cohorts
+    await eventually(lambda: api.watchers == 3)
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_first_question_waits_for_the_first_lists_but_not_for_long(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed.put(api)
+    async with asyncio.timeout(DEADLINE):
+        await followed.worker.wait_read(ALWAYS)
+    assert followed.view is not None
+    monkeypatch.setattr(worker, "_PATIENCE", 0.1)
+    hanging = Followed()
+    api.answers.clear()
+    hanging.put(api)
+    async with hanging.running(), asyncio.timeout(DEADLINE):
+        await hanging.worker.wait_read(ALWAYS)
+    assert hanging.view is None
+
+
+async def test_a_first_question_does_not_wait_for_what_is_known_to_fail(followed: Followed, api: WorkerApi) -> None:
+    """Else each new leader would be late by the whole of its patience, because of one worker that is away."""
+    followed.there = "Secret here/worker1 does not exist"
+    followed.worker.move()
+    refused = Followed()
+    api.refuses = 403
+    refused.put(api)
+    async with refused.running(), asyncio.timeout(5):
+        await followed.worker.wait_read(ALWAYS)
+        await refused.worker.wait_read(ALWAYS)
+
+
+async def test_requests_are_counted_by_worker(followed: Followed, api: WorkerApi) -> None:
+    await reading(followed, api)
+    labels = {"worker": "worker1", "code": "200", "method": "GET"}
+    assert (followed.registry.get_sample_value("kueue_dqo_multikueue_worker_requests_total", labels) or 0) >= 4
