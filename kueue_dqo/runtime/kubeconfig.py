@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, kube_config
 
+from kueue_dqo.runtime.addresses import server_fault
 from kueue_dqo.runtime.connection import Connection, check_proxy, present_certificate, tls_context
 from kueue_dqo.runtime.credentials import Credentials, FixedCredentials, Renewed, RenewedCredentials, TokenFile
 from kueue_dqo.runtime.errors import ConfigurationError
-from kueue_dqo.runtime.kubeconfig_checks import impersonation, server_fault
+from kueue_dqo.runtime.kubeconfig_checks import impersonation
 from kueue_dqo.runtime.proxies import environment_proxy
 
 _PLUGIN_TIMEOUT: Final = 60.0

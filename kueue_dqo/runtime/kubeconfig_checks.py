@@ -6,13 +6,12 @@ any place by mistake.
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from kueue_dqo.runtime.addresses import is_host, is_proxy, server_fault
 from kueue_dqo.runtime.fields import Fields
 
 ALLOW_EXEC: Final = "--allow-exec-plugins"
@@ -21,7 +20,6 @@ EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authenticatio
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """The name of the cluster's extension that is meant for its credential plugin."""
 _OWN_FILES: Final = "it would be read from this process' own files"
-_HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
 _SAFE_IN_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
 
 
@@ -87,26 +85,6 @@ def access_of(content: Any, *, allow_exec: bool, allow_insecure: bool) -> Access
     )
 
 
-def server_fault(server: str) -> str:
-    """What is wrong with a server's address, which the HTTP library would only say at the first request; else empty.
-
-    It follows the words "the server", and does not show the address.
-    """
-    try:
-        parts = urlsplit(server)
-        port = parts.port
-        is_host = _is_host(parts.hostname or "x")
-    except ValueError:
-        return "is no address"
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        return "does not begin with http:// or https:// and a host"
-    if port == 0 or parts.username is not None or parts.query or parts.fragment:
-        return "has to be scheme, host, port and path alone: credentials belong under users"
-    if not is_host or not parts.path.isascii() or not server.isprintable() or " " in server:
-        return "is no address"
-    return ""
-
-
 def impersonation(
     *, user: str, uid: str, groups: Iterable[str], extra: Mapping[str, Iterable[str]]
 ) -> Iterator[tuple[str, str]]:
@@ -148,7 +126,7 @@ def _check_cluster(cluster: Fields, *, allow_insecure: bool) -> None:
 
 def _server_name(cluster: Fields) -> str | None:
     name = cluster.text("tls-server-name")
-    if name and not _is_host(name):
+    if name and not is_host(name):
         cluster.refuse("tls-server-name", "it is no name of a host")
     return name or None
 
@@ -157,27 +135,9 @@ def _proxy(cluster: Fields) -> str | None:
     proxy = cluster.text("proxy-url")
     if not proxy:
         return None
-    try:
-        parts = urlsplit(proxy)
-        is_good = parts.scheme in {"http", "https"} and parts.port != 0 and _is_host(parts.hostname or "")
-    except ValueError:
-        is_good = False
-    if not is_good or not proxy.isprintable() or " " in proxy:
+    if not is_proxy(proxy):
         cluster.refuse("proxy-url", "it is not http:// or https://, a host and a port; others are not supported")
     return proxy
-
-
-def _is_host(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        pass
-    else:
-        return True
-    try:
-        return _HOST.fullmatch(name.encode("idna").decode()) is not None
-    except UnicodeError:
-        return False
 
 
 # --- the user ------------------------------------------------------------------------------------------------------

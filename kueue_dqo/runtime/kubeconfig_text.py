@@ -11,6 +11,7 @@ import os
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from kueue_dqo.runtime.connection import Connection, check_proxy, present_certificate, tls_context
 from kueue_dqo.runtime.credentials import Credentials, FixedCredentials, Renewed, RenewedCredentials
@@ -57,7 +58,7 @@ async def connection_from_text(
 def _understood(text: bytes, *, allow_exec: bool, allow_insecure: bool) -> tuple[Access, ssl.SSLContext | None]:
     """In a thread: a large text, and the system's many certificates, take their time."""
     access = access_of(read_document(text), allow_exec=allow_exec, allow_insecure=allow_insecure)
-    if not access.server.startswith("https:"):
+    if urlsplit(access.server).scheme != "https":
         return access, None
     return access, _tls(access)
 

@@ -27,7 +27,10 @@ def _check(name: str, config: str | None, controller: str = MULTI_KUEUE_CONTROLL
 
 
 def _configs(**management: str) -> dict[str, MultiKueueConfig]:
-    return {name: MultiKueueConfig(ObjectMeta(name), MultiKueueConfigSpec(quota_management=value)) for name, value in management.items()}
+    return {
+        name: MultiKueueConfig(ObjectMeta(name), MultiKueueConfigSpec(quota_management=value))
+        for name, value in management.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ async def test_a_proxy_comes_from_the_kubeconfig_or_else_from_the_environment() 
     assert (await connection_of(config(), environment={**environment, "NO_PROXY": "k"})).proxy is None
     refusal = await refusal_of(config(), environment={"HTTPS_PROXY": "socks5://u:s3cret@q:1"})
     assert refusal == (
-        "HTTPS_PROXY or HTTP_PROXY of this process: proxies of the scheme 'socks5' are not supported, only http and https"
+        "HTTPS_PROXY or HTTP_PROXY of this process: proxies of the scheme 'socks5' are not supported, only http and "
+        "https"
     )
 
 
@@ -221,6 +222,11 @@ async def test_references_to_files_are_refused_whatever_is_allowed() -> None:
 async def test_an_authority_beside_no_check_at_all_is_an_error_as_for_kubectl(authority: Authority) -> None:
     trust = {"certificate-authority-data": authority.encoded(authority.certificate), "insecure-skip-tls-verify": True}
     assert "it contradicts certificate-authority-data" in await refusal_of(config(cluster=trust), allow_insecure=True)
+
+
+async def test_the_scheme_may_be_written_in_capitals() -> None:
+    assert (await connection_of(config("HTTPS://k:1"))).tls is not None
+    assert "http:// is not encrypted" in await refusal_of(config("HTTP://k:1"))
 
 
 async def test_http_is_taken_where_it_is_allowed() -> None:
