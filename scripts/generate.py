@@ -36,8 +36,8 @@ _PLAN_COLUMNS: Final = 100
 _HELP_COLUMNS: Final = 80
 
 EXAMPLE_OF: Final[dict[tuple[str, ...], str]] = {("provider",): "node-inventory"}
-"""Groups whose commands all have the same options: the one that stands for the others. Names with several commands
-behind them stand beside it, since each of these has options of its own."""
+"""Groups whose commands mostly have the same options: the one that stands for the others. Commands with options of
+their own stand beside it, and so do names with several commands behind them."""
 
 _REFERENCE_HEAD: Final = """\
 # The command
@@ -112,14 +112,19 @@ def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[s
     yield path
     if isinstance(command, click.Group):
         context = click.Context(command)
+        example = command.get_command(context, EXAMPLE_OF[path]) if path in EXAMPLE_OF else None
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             if child is None or child.hidden:
                 continue
             if isinstance(child, Variants):
                 yield from ((*path, name, *call) for call in child.calls)
-            elif path not in EXAMPLE_OF or EXAMPLE_OF[path] == name:
+            elif example is None or EXAMPLE_OF[path] == name or _options(child) != _options(example):
                 yield from _commands(child, (*path, name))
+
+
+def _options(command: click.Command) -> set[str | None]:
+    return {each.name for each in command.params}
 
 
 def _output(arguments: list[str], columns: int) -> str:

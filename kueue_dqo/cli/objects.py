@@ -10,12 +10,15 @@ from typing import Any, Final, NamedTuple
 from kueue_dqo.api.cloud import CLOUD_QUOTA_CONTROLLER
 from kueue_dqo.api.dqo import CapacityProvider
 from kueue_dqo.api.meta import ObjectKey
+from kueue_dqo.api.multikueue import MULTIKUEUE_CONTROLLER
 from kueue_dqo.api.wording import counted
 
 FILES: Final = "the files"
 CLUSTER: Final = "the cluster"
 """Where objects can come from, as messages say it."""
 _PROBLEMS_SHOWN: Final = 20
+_UNASKED: Final = frozenset({CLOUD_QUOTA_CONTROLLER, MULTIKUEUE_CONTROLLER})
+"""The controllers whose sources a plan does not ask, so that it takes what a status says."""
 
 
 class Place(NamedTuple):
@@ -58,7 +61,8 @@ class Manifests:
     def add(self, kind: str, obj: Any, place: Place) -> None:
         """Takes an object, and refuses a second one of the same name.
 
-        But a provider that asks clouds may stand there once as it is applied, and once more as it was answered.
+        But a provider that asks clouds or other clusters may stand there once as it is applied, and once more as it was
+        answered.
         """
         key = key_of(kind, obj)
         if key in self.places:
@@ -73,8 +77,11 @@ class Manifests:
 
 
 def _answered(first: Any, second: Any) -> CapacityProvider | None:
-    """Of two objects of one name, a provider that asks clouds and has a status, if the other one lacks nothing else."""
-    if not isinstance(first, CapacityProvider) or first.spec.controller_name != CLOUD_QUOTA_CONTROLLER:
+    """Of two objects of one name, a provider whose source a plan does not ask and that has a status.
+
+    None where the other one lacks more than that.
+    """
+    if not isinstance(first, CapacityProvider) or first.spec.controller_name not in _UNASKED:
         return None
     if first.spec != second.spec or first.has_status == second.has_status:
         return None

@@ -33,7 +33,7 @@ class ObjectWatch(Generic[T]):
         self._key = f"{namespace}/{name}"
         self._title = f"{resource.kind} {self._key}"
         self._way_out = (
-            f"reading it takes a Role in the namespace {namespace} that allows get, list and watch of "
+            f"reading it takes a Role in the namespace {namespace} that allows list and watch of "
             f"{resource.plural} with the resourceName {name}"
         )
         self._cache: Cache[T] = Cache(

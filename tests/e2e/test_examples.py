@@ -28,6 +28,7 @@ DIED = "08-gpus-that-died"
 WITNESSES = "09-gpus-by-two-witnesses"
 AWS = "10-cloud-quota-aws"
 GCP = "11-cloud-quota-gcp"
+MULTIKUEUE = "12-multikueue"
 OPTIONS = {CALENDAR: ("--at", "2026-10-06T22:00:00+02:00"), TROUBLE: ("--at", "2026-09-20T10:00:00Z")}
 """What stands in the command of the README besides the folder."""
 GPU = "nvidia.com/gpu"
@@ -168,6 +169,14 @@ QUOTAS = {
         Quota("training", "h100", "cpu", "832", "416"),
         Quota("training", "h100", "memory", "7488Gi", "3744Gi"),
     ],
+    MULTIKUEUE: [
+        Quota("vision", "h100", GPU, "16", "40"),
+        Quota("vision", "h100", "cpu", "256", "672"),
+        Quota("vision", "h100", "memory", "2048Gi", "5376Gi"),
+        Quota("speech", "h100", GPU, "8", "20"),
+        Quota("speech", "h100", "cpu", "128", "336"),
+        Quota("speech", "h100", "memory", "1024Gi", "2688Gi"),
+    ],
 }
 LIMITS = {
     POOLS: [
@@ -227,6 +236,9 @@ CAPACITIES = [
     (GCP, "vision", "h100", GPU, "16"),
     (GCP, "vision", "h100", "cpu", "416"),
     (GCP, "vision", "h100", "memory", "3744Gi"),
+    (MULTIKUEUE, "research", "h100", GPU, "60"),
+    (MULTIKUEUE, "research", "h100", "cpu", "1008"),
+    (MULTIKUEUE, "research", "h100", "memory", "8064Gi"),
 ]
 EMPTY = {
     TEAMS: {"teams"},
@@ -240,6 +252,7 @@ EMPTY = {
     WITNESSES: {"physics"},
     AWS: {"foundation"},
     GCP: {"vision"},
+    MULTIKUEUE: {"research"},
 }
 """Cohorts that declare nothing and get an empty list."""
 
@@ -262,6 +275,7 @@ CONDITIONS = {
     (WITNESSES, "physics"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (AWS, "foundation"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
     (GCP, "vision"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
+    (MULTIKUEUE, "research"): {COMPUTED: ("True", "Computed"), DISTRIBUTED: ("True", "QuotasDistributed")},
 }
 WARNINGS: dict[str, list[tuple[str, ...]]] = {
     TEAMS: [],
@@ -282,6 +296,7 @@ WARNINGS: dict[str, list[tuple[str, ...]]] = {
     WITNESSES: [],
     AWS: [],
     GCP: [],
+    MULTIKUEUE: [],
 }
 
 
@@ -763,6 +778,42 @@ def test_a_higher_quota_over_all_regions_gives_all_of_the_l4(tmp_path: Path) -> 
     gpus = _with_status(GCP, tmp_path, ('"96"', '"192"'), ("384Gi", "768Gi"), ('"8"', '"16"'))
     assert (gpus["labelling", "l4"], gpus["training", "l4"]) == ("12", "4")
     assert "the two queues get 12 and 4" in _readme(GCP)
+
+
+def test_the_workers_of_the_readme_make_up_what_was_published() -> None:
+    """Queue by queue; and the largest of them is the one that the message names."""
+    row = re.compile(r"^\| (oslo|paris) \| \w+ \| \S+ \| (\d+) \| (\d+) \| (\S+) \|$", re.MULTILINE)
+    rows = row.findall(_readme(MULTIKUEUE))
+    assert len(rows) == 4
+    of_worker: dict[str, dict[str, int]] = {}
+    for worker, *amounts in rows:
+        for resource, amount in zip((GPU, "cpu", "memory"), amounts, strict=True):
+            has = of_worker.setdefault(worker, dict.fromkeys((GPU, "cpu", "memory"), 0))
+            has[resource] += Quantity.of(amount).nanos
+    [provider] = [each for each in _manifests(MULTIKUEUE) if each["kind"] == "CapacityProvider"]
+    [published] = [each["resources"] for each in provider["status"]["capacity"]["flavors"]]
+    for resource, quantity in published.items():
+        assert sum(has[resource] for has in of_worker.values()) == Quantity.of(quantity).nanos
+        worker = max(of_worker, key=lambda name: of_worker[name][resource])
+        [amount] = re.findall(rf"(\S+) {resource} \({worker}\)", provider["status"]["conditions"][0]["message"])
+        assert Quantity.of(amount).nanos == of_worker[worker][resource]
+
+
+def test_a_worker_that_is_lost_takes_its_part_along(tmp_path: Path) -> None:
+    """What the README invites to try, with the multiplier and without."""
+    gpus = _with_status(MULTIKUEUE, tmp_path, ('"672"', '"384"'), ("5376Gi", "3072Gi"), ('"40"', '"16"'))
+    assert (gpus["vision", "h100"], gpus["speech", "h100"]) == ("16", "8")
+    assert "The quotas become 16 and 8 GPUs" in " ".join(_readme(MULTIKUEUE).split())
+    folder = _with(MULTIKUEUE, tmp_path / "exact", "dqo.yaml", '      effectiveCapacityMultiplier: "1.5"\n', "")
+    items = json.loads(dqo("plan", "-f", folder, "-o", "json").out)["items"]
+    groups = {
+        item["metadata"]["name"]: item["status"]["effectiveQuotas"]["resourceGroups"]
+        for item in items
+        if item["kind"] == "ClusterQueue"
+    }
+    exact = [_quota_of(groups[name], "h100", GPU)["nominalQuota"] for name in ("vision", "speech")]
+    assert exact == ["27", "13"]
+    assert "27 and 13 GPUs" in _readme(MULTIKUEUE)
 
 
 @pytest.mark.parametrize("example", QUOTAS)

@@ -12,7 +12,7 @@ import yaml
 
 from tests.controlplane.admin import Admin, Refused
 from tests.controlplane.plane import ControlPlane
-from tests.unit.kueue_dqo.api import cloud_specs
+from tests.unit.kueue_dqo.api import cloud_specs, multikueue_specs
 from tests.unit.kueue_dqo.api.parameter_specs import (
     API_VERSION,
     BAD,
@@ -22,6 +22,7 @@ from tests.unit.kueue_dqo.api.parameter_specs import (
     GCP,
     GOOD,
     KINDS,
+    MULTIKUEUE,
     Case,
     present,
 )
@@ -36,6 +37,7 @@ PLURALS = dict(
             "nodeinventoryparameters",
             "cloudquotaparameters",
             "nvidiagpuparameters",
+            "multikueueparameters",
             "manualcapacities",
             "compositeparameters",
         ),
@@ -63,7 +65,7 @@ def _object(kind: str, name: str = "sample") -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": present(FULL[kind])}
 
 
-@pytest.mark.parametrize("case", [*GOOD, *cloud_specs.GOOD], ids=str)
+@pytest.mark.parametrize("case", [*GOOD, *cloud_specs.GOOD, *multikueue_specs.GOOD], ids=str)
 def test_what_the_rules_allow_is_taken(case: Case, shared_plane: ControlPlane) -> None:
     """The same table as for the checks of manifests."""
     _try(shared_plane.admin, case.manifest)
@@ -75,7 +77,13 @@ def test_shares_are_not_added_up_by_a_definition(shared_plane: ControlPlane) -> 
         _try(shared_plane.admin, case.manifest)
 
 
-@pytest.mark.parametrize("case", [*BAD, *cloud_specs.BAD], ids=str)
+def test_clusters_of_several_mappings_are_not_compared_by_a_definition(shared_plane: ControlPlane) -> None:
+    """As docs of the provider say: with what is decoded, they are."""
+    for case in multikueue_specs.BEYOND_DEFINITIONS:
+        _try(shared_plane.admin, case.manifest)
+
+
+@pytest.mark.parametrize("case", [*BAD, *cloud_specs.BAD, *multikueue_specs.BAD], ids=str)
 def test_what_the_rules_forbid_is_refused_with_a_message_that_names_the_field(
     case: Case, shared_plane: ControlPlane
 ) -> None:
@@ -175,6 +183,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "Project": None,
     },
     "NvidiaGpuParameters": {"MIG strategy": "Mixed", "Grace": "30m"},
+    MULTIKUEUE: {"Subtree": "research", "Queues": None, "Counts": "WorkerProviders", "Grace": "10m"},
     "ManualCapacity": {"Baseline": '[{"name":"h100","resources":{"cpu":"960","memory":"1.5Ti","nvidia.com/gpu":80}}]'},
     "CompositeParameters": {"Combine": "Min", "Members": '[{"name":"nodes"},{"name":"account.eu-west-1"}]'},
 }

@@ -18,12 +18,13 @@ MANIFESTS: Final = ROOT / "manifests"
 GPUS: Final = "nvidia-gpu"
 AGENT: Final = "nvidia-gpu-agent"
 CLOUDS: Final = "cloud-quota"
-PROVIDERS: Final = (CLOUDS, "composite", "manual", "node-inventory", GPUS)
+MULTIKUEUE: Final = "multikueue"
+PROVIDERS: Final = (CLOUDS, "composite", "manual", MULTIKUEUE, "node-inventory", GPUS)
 PROVIDERS_OVERLAY: Final = "providers"
 GPU_OVERLAYS: Final = ("nvidia-gpu", "nvidia-gpu-hostpath")
 CLOUD_OVERLAYS: Final = ("aws", "gcp")
 """What differs between them and the base is in `test_cloud_quota.py`."""
-_OTHERS: Final = {PROVIDERS_OVERLAY, *GPU_OVERLAYS, *CLOUD_OVERLAYS}
+_OTHERS: Final = {PROVIDERS_OVERLAY, MULTIKUEUE, *GPU_OVERLAYS, *CLOUD_OVERLAYS}
 OVERLAYS: Final = tuple(sorted({folder.name for folder in (MANIFESTS / "overlays").iterdir()} - _OTHERS))
 """Those of the orchestrator, one for each road."""
 DAEMONS: Final = (*OVERLAYS, *PROVIDERS)
@@ -57,9 +58,10 @@ def daemon(name: str) -> tuple[dict[str, Any], ...]:
         return overlay(name)
     if name == CLOUDS:
         return render("base/namespace") + render(f"base/{CLOUDS}")
+    own = {GPUS: GPUS, AGENT: GPUS, MULTIKUEUE: MULTIKUEUE}
     return tuple(
         each
-        for each in overlay(GPUS if name in {GPUS, AGENT} else PROVIDERS_OVERLAY)
+        for each in overlay(own.get(name, PROVIDERS_OVERLAY))
         if each["metadata"]["labels"].get("app.kubernetes.io/component") in (None, name)
     )
 

@@ -32,6 +32,11 @@ from tests.manifests.rendered import (
 )
 
 COMPONENTS = tuple(folder.name for folder in (MANIFESTS / "components").iterdir())
+CHOICES = {
+    *("nvidia-gpu-privileged", "nvidia-gpu-hostpath"),
+    *("multikueue-kueue-secrets", "multikueue-cluster-profiles"),
+}
+"""Those that take the place of others, or change where something is read."""
 PAGE = (ROOT / "docs/install.md").read_text()
 
 
@@ -82,10 +87,10 @@ def test_every_provider_is_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_component_is_told(name: str) -> None:
-    """By its name. And in a kustomization, where it is not one of several that there is the choice of."""
+    """By its name. And in a kustomization, where it is no matter of choice."""
     assert f"the component `{name}`" in PAGE
     told = SNIPPETS["resources"]["components"] + SNIPPETS["components"]["components"]
-    assert (f"../manifests/components/{name}" in told) is (name not in {"nvidia-gpu-privileged", "nvidia-gpu-hostpath"})
+    assert (f"../manifests/components/{name}" in told) is (name not in CHOICES)
 
 
 def test_providers_and_an_orchestrator_are_installed_by_one_kustomization(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.manifests.rendered import (
     CLOUDS,
     GPUS,
     MANIFESTS,
+    MULTIKUEUE,
     PROVIDERS,
     PROVIDERS_OVERLAY,
     ROOT,
@@ -29,7 +30,7 @@ from tests.manifests.rendered import (
 
 CRDS = MANIFESTS / "crds/providers"
 IN_COMMON = ("Namespace", "PriorityClass")
-FOR_ALL = tuple(name for name in PROVIDERS if name not in {GPUS, CLOUDS})
+FOR_ALL = tuple(name for name in PROVIDERS if name not in {GPUS, CLOUDS, MULTIKUEUE})
 
 
 def test_every_source_has_its_installation() -> None:
@@ -70,8 +71,12 @@ def test_the_overlay_is_the_providers_and_what_they_stand_on() -> None:
 
 @pytest.mark.parametrize(
     ("folder", "bases"),
-    [(PROVIDERS_OVERLAY, ("node-inventory", "manual", "composite")), (GPUS, (GPUS, AGENT))],
-    ids=[PROVIDERS_OVERLAY, GPUS],
+    [
+        (PROVIDERS_OVERLAY, ("node-inventory", "manual", "composite")),
+        (GPUS, (GPUS, AGENT)),
+        (MULTIKUEUE, (MULTIKUEUE,)),
+    ],
+    ids=[PROVIDERS_OVERLAY, GPUS, MULTIKUEUE],
 )
 def test_the_overlay_tells_how_providers_stand_beside_an_orchestrator(folder: str, bases: tuple[str, ...]) -> None:
     """Its comment is a kustomization that names what is there."""
@@ -85,9 +90,9 @@ def test_the_overlay_tells_how_providers_stand_beside_an_orchestrator(folder: st
 
 
 def test_those_that_hold_much_have_memory_for_it() -> None:
-    """Every node of a large cluster, or the client libraries of two clouds."""
+    """Every node of a large cluster, the queues of many, or the client libraries of two clouds."""
     memory = {name: Quantity.of(container(name)["resources"]["limits"]["memory"]) for name in PROVIDERS}
-    assert memory["node-inventory"] == memory[GPUS] == memory[CLOUDS] == Quantity.of("512Mi")
+    assert {memory[name] for name in ("node-inventory", GPUS, CLOUDS, MULTIKUEUE)} == {Quantity.of("512Mi")}
     assert memory["manual"] == memory["composite"] < memory["node-inventory"]
 
 

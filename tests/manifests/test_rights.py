@@ -12,6 +12,7 @@ import yaml
 from tests.manifests.rendered import (
     AGENT,
     MANIFESTS,
+    MULTIKUEUE,
     NAMESPACE,
     ORCHESTRATOR,
     OVERLAYS,
@@ -82,6 +83,14 @@ OF_THE_PROVIDER = {
     | _rights("", "", "nodes", "list watch")
     | _rights("", KUEUE, "clusterqueues cohorts", "list watch"),
     "manual": _rights("", OURS, "manualcapacities", "list watch"),
+    MULTIKUEUE: _rights("", OURS, "multikueueparameters", "list watch")
+    | _rights(
+        "",
+        KUEUE,
+        "clusterqueues cohorts localqueues admissionchecks multikueueconfigs multikueueclusters",
+        "list watch",
+    )
+    | _rights(NAMESPACE, "", "secrets", "list watch"),
     "composite": _rights("", OURS, "compositeparameters", "list watch"),
 }
 OF_THE_AGENT = _rights("", OURS, "nodegpureports", "create patch") | _rights(

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kueue_dqo.api.cloud import CloudQuotaParametersSpec
+from kueue_dqo.api.multikueue import MultiKueueParametersSpec
 from kueue_dqo.api.parameter_checks.cloud import cloud_quota_problems
 from kueue_dqo.api.parameter_checks.common import common_problems
 from kueue_dqo.api.parameter_checks.composite import composite_problems
 from kueue_dqo.api.parameter_checks.gpus import nvidia_gpu_problems
 from kueue_dqo.api.parameter_checks.manual import manual_problems
+from kueue_dqo.api.parameter_checks.multikueue import multikueue_problems
 from kueue_dqo.api.parameter_checks.nodes import node_inventory_problems
 from kueue_dqo.api.parameters import (
     CommonParameters,
@@ -34,6 +36,8 @@ def problems_of_parameters(spec: CommonParameters) -> Iterator[FieldProblem]:
             yield from cloud_quota_problems(spec)
         case NvidiaGpuParametersSpec():
             yield from nvidia_gpu_problems(spec)
+        case MultiKueueParametersSpec():
+            yield from multikueue_problems(spec)
         case ManualCapacitySpec():
             yield from manual_problems(spec)
         case CompositeParametersSpec():

@@ -20,10 +20,10 @@ from kueue_dqo.api.quotas import quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from kueue_dqo.cli.objects import skipped_text
-from kueue_dqo.cli.plan.clouds import without_answers
 from kueue_dqo.cli.plan.composites import counted_twice, flavors_bounded_by_nodes, gpus_counted_twice
 from kueue_dqo.cli.plan.computation import Plan
 from kueue_dqo.cli.plan.nodes import agents_with_problems, matches, without_nodes, without_reports
+from kueue_dqo.cli.plan.unasked import without_answers
 from orchestrator.autoscaling import provisioned_flavors, scale_up_text
 from orchestrator.compute import Outcome
 from orchestrator.enforcement.roads import Road

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 NODES, MANUAL, COMPOSITE = "NodeInventoryParameters", "ManualCapacity", "CompositeParameters"
 GPUS: Final = "NvidiaGpuParameters"
 CLOUD: Final = "CloudQuotaParameters"
-KINDS: Final = (NODES, CLOUD, GPUS, MANUAL, COMPOSITE)
-OF_ANY_FLAVOR: Final = (NODES, GPUS, MANUAL, COMPOSITE)
+MULTIKUEUE: Final = "MultiKueueParameters"
+KINDS: Final = (NODES, CLOUD, GPUS, MULTIKUEUE, MANUAL, COMPOSITE)
+OF_ANY_FLAVOR: Final = (NODES, GPUS, MULTIKUEUE, MANUAL, COMPOSITE)
 """Those whose headroom may be of a flavor that they do not name themselves."""
 GCP: Final = "CloudQuotaParameters of Google Cloud"
 """Not a kind, but another base of one: two clouds are never in one object."""
@@ -197,6 +198,20 @@ FULL: Final[dict[str, dict[str, Any]]] = {
             {"resource": SLICE, "replicas": 2, "rename": f"{SLICE}.shared"},
         ],
         "agents": {"grace": "30m", "maxSilentPercent": 50},
+    },
+    MULTIKUEUE: {
+        **COMMON,
+        "managerQueues": {"subtree": {"kind": "Cohort", "name": "research"}},
+        "flavorMapping": [
+            {"workerFlavor": "h100-80gb", "flavor": "h100", "clusters": ["worker1", "worker2"]},
+            {"workerFlavor": "h100-80gb", "flavor": "a100"},
+            {"workerFlavor": "a100.80gb", "flavor": "a100", "clusters": ["worker1"]},
+        ],
+        "otherFlavors": "h100",
+        "counts": "WorkerProviders",
+        "workerProviders": ["nodes", "account.eu-west-1"],
+        "inactiveQueues": "Count",
+        "unavailableWorkers": {"grace": "10m", "afterGrace": "SourceUnavailable"},
     },
     MANUAL: {
         **COMMON,

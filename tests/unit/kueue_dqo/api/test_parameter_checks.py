@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from kueue_dqo.api import gpu_checks, problems, recurrences
+from kueue_dqo.api.dqo import ROOT_KINDS
 from kueue_dqo.api.durations import LONGEST
 from kueue_dqo.api.gpu import SHARED_SUFFIX
 from kueue_dqo.api.meta import ObjectMeta
@@ -25,6 +26,7 @@ from kueue_dqo.api.parameter_checks import (
     composite,
     gpus,
     manual,
+    multikueue,
     nodes,
 )
 from kueue_dqo.api.parameters import (
@@ -41,8 +43,8 @@ from kueue_dqo.api.scheme import KnownKind, ObjectInvalid, decode, known_kind, t
 from kueue_dqo.api.validation import problems_of
 from providers.cloud_quota import shapes
 from providers.guards.breaker import ONE_LOSS
-from tests.unit.kueue_dqo.api import cloud_specs
-from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, COMMON, FULL, GOOD, KINDS, Case
+from tests.unit.kueue_dqo.api import cloud_specs, multikueue_specs
+from tests.unit.kueue_dqo.api.parameter_specs import API_VERSION, BAD, COMMON, FULL, GOOD, KINDS, MULTIKUEUE, Case
 
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "manifests/crds/providers"
@@ -63,7 +65,7 @@ def _problems(manifest: dict[str, Any]) -> list[FieldProblem]:
     return list(raised.value.problems)
 
 
-@pytest.mark.parametrize("case", [*GOOD, *cloud_specs.GOOD, *cloud_specs.ADDING_UP], ids=str)
+@pytest.mark.parametrize("case", [*GOOD, *cloud_specs.GOOD, *cloud_specs.ADDING_UP, *multikueue_specs.GOOD], ids=str)
 def test_what_the_rules_allow_is_taken(case: Case) -> None:
     """And read whole, and written as it can be read again."""
     spec = _decoded(case.manifest).spec
@@ -72,7 +74,14 @@ def test_what_the_rules_allow_is_taken(case: Case) -> None:
     assert _decoded({**case.manifest, "spec": written}).spec == spec
 
 
-@pytest.mark.parametrize("case", [*BAD, *cloud_specs.BAD, *cloud_specs.BEYOND_DEFINITIONS], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        *BAD,
+        *(each for specs in (cloud_specs, multikueue_specs) for each in (*specs.BAD, *specs.BEYOND_DEFINITIONS)),
+    ],
+    ids=str,
+)
 def test_what_the_rules_forbid_is_named_with_its_field(case: Case) -> None:
     """That field and no other: the same parameters without the one change are good."""
     found = _problems(case.manifest)
@@ -309,6 +318,12 @@ FORMS = {
     "gpuFamily.service": cloud_forms.QUOTA_SERVICE,
     "reservations.names.*": cloud_forms.GCP_RESERVATION,
     "reservations.zones.*": cloud_forms.GCP_ZONE,
+    "subtree.name": problems.OBJECT_NAME,
+    "clusterQueues.*": problems.OBJECT_NAME,
+    ".workerFlavor": problems.OBJECT_NAME,
+    "clusters.*": problems.OBJECT_NAME,
+    ".otherFlavors": problems.OBJECT_NAME,
+    "workerProviders.*": problems.OBJECT_NAME,
     "sharing.*.resource": gpu_checks.DEVICES,
     "sharing.*.rename": gpu_checks.NVIDIA_RESOURCE,
     ".flavor": problems.OBJECT_NAME,
@@ -411,6 +426,10 @@ def test_limits_of_lists_are_the_same_in_both() -> None:
         "spec.excludedConditions": nodes.MAX_EXCLUDED_CONDITIONS,
         "spec.overrides": manual.MAX_OVERRIDES,
         "spec.sharing": gpus.MAX_SHARED_RESOURCES,
+        "spec.managerQueues.clusterQueues": multikueue.MAX_CLUSTER_QUEUES,
+        "spec.flavorMapping": multikueue.MAX_MAPPINGS,
+        "spec.flavorMapping.*.clusters": multikueue.MAX_CLUSTERS,
+        "spec.workerProviders": multikueue.MAX_WORKER_PROVIDERS,
         "spec.members": composite.MAX_MEMBERS,
         **{f"spec.{each}.regions": cloud.MAX_REGIONS for each in ("aws", "gcp")},
         **{f"spec.{each}.flavors.*.entries": cloud.MAX_ENTRIES for each in ("aws", "gcp")},
@@ -506,4 +525,35 @@ def test_all_problems_of_an_account_are_told_at_once() -> None:
         *("aws.flavors[0].entries[0].share", "aws.flavors[0].entries[0].maxInstances", "aws.flavors[0].entries[1]"),
         *("aws.flavors[0].entries[0].instanceType", "aws.flavors[0].entries[0].quota.code", "aws.flavors"),
         *("headroom[0].resource", "headroom[0].flavor"),
+    ]
+
+
+# --- MultiKueue ----------------------------------------------------------------------------------------------------
+
+
+def test_roots_of_a_subtree_and_the_longest_grace_are_the_same_in_both() -> None:
+    """The kinds are those that an orchestrator takes."""
+    nodes = dict(_nodes(_schema(MULTIKUEUE)["properties"]["spec"]))
+    assert nodes["spec.managerQueues.subtree.kind"]["enum"] == list(ROOT_KINDS)
+    hours = multikueue.LONGEST_GRACE.seconds // 3600
+    assert f"duration(self) <= duration('{hours}h')" in _rules(nodes["spec.unavailableWorkers.grace"])
+
+
+def test_all_problems_of_a_mapping_are_told_at_once() -> None:
+    """An entry that is never reached is told once, whatever clusters it names."""
+    mapping = [
+        {"workerFlavor": "a", "flavor": "A", "clusters": ["x", "x"]},
+        {"workerFlavor": "a", "flavor": "b", "clusters": ["x", "y"]},
+        {"workerFlavor": "a", "flavor": "b"},
+        {"workerFlavor": "a", "flavor": "b", "clusters": ["x", "y"]},
+    ]
+    found = _problems(
+        {
+            "kind": MULTIKUEUE,
+            "metadata": {"name": "a"},
+            "spec": {**multikueue_specs.ONE_QUEUE, "flavorMapping": mapping},
+        }
+    )
+    assert [each.field.removeprefix("spec.flavorMapping") for each in found] == [
+        *("[0].flavor", "[0].clusters", "[1].clusters", "[3]")
     ]

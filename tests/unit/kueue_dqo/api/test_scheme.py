@@ -79,6 +79,7 @@ from kueue_dqo.api.gpu import (
 )
 from kueue_dqo.api.kueue import (
     AdmissionCheck,
+    AdmissionCheckParameters,
     AdmissionCheckRule,
     AdmissionCheckSpec,
     AdmissionChecksStrategy,
@@ -96,6 +97,17 @@ from kueue_dqo.api.kueue import (
     ResourceUsage,
 )
 from kueue_dqo.api.meta import Condition, ManagedFields, ObjectMeta
+from kueue_dqo.api.multikueue import (
+    AfterGrace,
+    Counts,
+    FlavorMapping,
+    InactiveQueues,
+    ManagerQueues,
+    MultiKueueParameters,
+    MultiKueueParametersSpec,
+    Subtree,
+    UnavailableWorkers,
+)
 from kueue_dqo.api.parameters import (
     Agents,
     Combine,
@@ -312,11 +324,24 @@ RESOURCE_FLAVOR_OBJECT: Final = ResourceFlavor(
 )
 ADMISSION_CHECK_CONTENT: Final = {
     "metadata": METADATA,
-    "spec": {"controllerName": "kueue.x-k8s.io/provisioning-request"},
+    "spec": {
+        "controllerName": "kueue.x-k8s.io/multikueue",
+        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "workers"},
+    },
 }
-ADMISSION_CHECK_OBJECT: Final = AdmissionCheck(META, AdmissionCheckSpec("kueue.x-k8s.io/provisioning-request"))
-MULTI_KUEUE_CONFIG_CONTENT: Final = {"metadata": METADATA, "spec": {"quotaManagement": "Automated"}}
-MULTI_KUEUE_CONFIG_OBJECT: Final = MultiKueueConfig(META, MultiKueueConfigSpec("Automated"))
+ADMISSION_CHECK_OBJECT: Final = AdmissionCheck(
+    META,
+    AdmissionCheckSpec(
+        "kueue.x-k8s.io/multikueue", AdmissionCheckParameters("kueue.x-k8s.io", "MultiKueueConfig", "workers")
+    ),
+)
+MULTI_KUEUE_CONFIG_CONTENT: Final = {
+    "metadata": METADATA,
+    "spec": {"clusters": ["worker1", "worker2"], "quotaManagement": "Automated"},
+}
+MULTI_KUEUE_CONFIG_OBJECT: Final = MultiKueueConfig(
+    META, MultiKueueConfigSpec(("worker1", "worker2"), quota_management="Automated")
+)
 CAPACITY_PROVIDER: Final = Sample(
     "kueue.x-k8s.io/v1alpha1",
     "CapacityProvider",
@@ -793,11 +818,52 @@ COMPOSITE_PARAMETERS: Final = Sample(
         ),
     ),
 )
+MULTI_KUEUE_PARAMETERS: Final = Sample(
+    "kueue-dqo.dev/v1alpha1",
+    "MultiKueueParameters",
+    {
+        "metadata": METADATA,
+        "spec": {
+            **COMMON_PARAMETERS,
+            "managerQueues": {"subtree": {"kind": "Cohort", "name": "root"}},
+            "flavorMapping": [{"workerFlavor": "h100-80gb", "flavor": "spot", "clusters": ["worker1"]}],
+            "otherFlavors": "rest",
+            "counts": "WorkerProviders",
+            "workerProviders": ["nodes"],
+            "inactiveQueues": "Count",
+            "unavailableWorkers": {"grace": "10m", "afterGrace": "SourceUnavailable"},
+        },
+    },
+    MultiKueueParameters(
+        META,
+        MultiKueueParametersSpec(
+            **COMMON,
+            manager_queues=ManagerQueues(Subtree("Cohort", "root")),
+            flavor_mapping=(FlavorMapping("h100-80gb", "spot", ("worker1",)),),
+            other_flavors="rest",
+            counts=Counts.WORKER_PROVIDERS,
+            worker_providers=("nodes",),
+            inactive_queues=InactiveQueues.COUNT,
+            unavailable_workers=UnavailableWorkers(Duration(600), AfterGrace.SOURCE_UNAVAILABLE),
+        ),
+    ),
+)
+MULTI_KUEUE_OF_A_LIST: Final = Sample(
+    "kueue-dqo.dev/v1alpha1",
+    "MultiKueueParameters",
+    {"metadata": {"name": "sample"}, "spec": {"managerQueues": {"clusterQueues": ["gold", "silver"]}}},
+    MultiKueueParameters(
+        ObjectMeta("sample"),
+        MultiKueueParametersSpec(manager_queues=ManagerQueues(cluster_queues=("gold", "silver"))),
+    ),
+)
 OUR_PARAMETERS: Final = (
     NODE_INVENTORY_PARAMETERS,
     AWS_PARAMETERS,
     GCP_PARAMETERS,
     NVIDIA_GPU_PARAMETERS,
+    MULTI_KUEUE_PARAMETERS,
+    MULTI_KUEUE_OF_A_LIST,
     MANUAL_CAPACITY,
     COMPOSITE_PARAMETERS,
 )
@@ -1055,7 +1121,7 @@ SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         },
     ),
     "AdmissionCheck": ({}, {"spec": {"controllerName": ""}}),
-    "MultiKueueConfig": ({}, {"spec": {"quotaManagement": ""}}),
+    "MultiKueueConfig": ({}, {"spec": {"clusters": [], "quotaManagement": ""}}),
     "CapacityProvider": (
         {
             "spec": {"controllerName": "a", "orchestratedFlavors": [{"name": "a"}]},
@@ -1109,6 +1175,20 @@ SPARSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
                 "explicitZeros": [],
                 "cordoned": "Exclude",
                 "reserve": "None",
+            }
+        },
+    ),
+    "MultiKueueParameters": (
+        {"spec": {"managerQueues": {"clusterQueues": ["a"]}, "flavorMapping": [{"workerFlavor": "b", "flavor": "c"}]}},
+        {
+            "spec": SPARSE_PARAMETERS
+            | {
+                "managerQueues": {"clusterQueues": ["a"]},
+                "flavorMapping": [{"workerFlavor": "b", "flavor": "c", "clusters": []}],
+                "counts": "QuotaInForce",
+                "workerProviders": [],
+                "inactiveQueues": "Exclude",
+                "unavailableWorkers": {"grace": "5m", "afterGrace": "LeaveOut"},
             }
         },
     ),
@@ -1478,6 +1558,16 @@ REQUIRED: Final = {
         "spec.sharing[].resource",
         "spec.sharing[].replicas",
     },
+    "MultiKueueParameters": META_FIELDS
+    | HEADROOM_FIELDS
+    | {
+        "spec",
+        "spec.managerQueues",
+        "spec.managerQueues.subtree.kind",
+        "spec.managerQueues.subtree.name",
+        "spec.flavorMapping[].workerFlavor",
+        "spec.flavorMapping[].flavor",
+    },
     "ManualCapacity": META_FIELDS
     | HEADROOM_FIELDS
     | {
@@ -1515,7 +1605,7 @@ def test_a_missing_field_is_named(sample: Sample) -> None:
         seen.add(kind_of_field)
     # Of two clouds, an object has one.
     others = tuple(f"spec.{cloud}." for cloud in CLOUDS if f"spec.{cloud}" not in seen)
-    assert sample is OLD_CLUSTER_QUEUE or seen >= {
+    assert sample in (OLD_CLUSTER_QUEUE, MULTI_KUEUE_OF_A_LIST) or seen >= {
         each for each in REQUIRED[sample.kind] if not each.startswith(others)
     }
 

@@ -179,7 +179,7 @@ async def test_a_missing_right_is_told_with_the_role_that_is_needed(api: ObjectA
         seen.want(cluster("w", "one"))
         assert await seen.problem("w", "Secret") == (
             f"Secret ours/one: no permission to list secrets: {message}; reading it takes a Role in the namespace ours "
-            "that allows get, list and watch of secrets with the resourceName one"
+            "that allows list and watch of secrets with the resourceName one"
         )
 
 

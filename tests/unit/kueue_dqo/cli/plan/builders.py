@@ -22,10 +22,12 @@ OURS: Final = "kueue-dqo.dev/v1alpha1"
 NODE_INVENTORY: Final = "kueue-dqo.dev/node-inventory"
 NVIDIA_GPU: Final = "kueue-dqo.dev/nvidia-gpu"
 CLOUD_QUOTA: Final = "kueue-dqo.dev/cloud-quota"
+MULTIKUEUE: Final = "kueue-dqo.dev/multikueue"
 MANUAL: Final = "kueue-dqo.dev/manual"
 COMPOSITE: Final = "kueue-dqo.dev/composite"
 PARAMETERS_KINDS: Final = {
     CLOUD_QUOTA: "CloudQuotaParameters",
+    MULTIKUEUE: "MultiKueueParameters",
     NVIDIA_GPU: "NvidiaGpuParameters",
     MANUAL: "ManualCapacity",
     COMPOSITE: "CompositeParameters",

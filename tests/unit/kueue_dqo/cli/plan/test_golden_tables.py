@@ -37,6 +37,7 @@ EXAMPLES = [
     "09-gpus-by-two-witnesses",
     "10-cloud-quota-aws",
     "11-cloud-quota-gcp",
+    "12-multikueue",
 ]
 PLANNED_FOR = {
     "05-capacity-by-calendar": "2026-10-06T22:00:00+02:00",

@@ -386,14 +386,14 @@ def carried_out(objects: list[Plain], plan: Plan) -> list[Plain]:
 
 
 def example(name: str) -> list[Plain]:
-    """The objects of an example; those of kinds that are not read are none of its own."""
+    """The objects of an example, without those of kinds that are not read."""
     found: list[Plain] = []
     for path in sorted((EXAMPLES / name).iterdir()):
         if path.suffix in {".yaml", ".json"}:
             for document in documents(path.read_bytes()):
                 content = document.content
                 found += content["items"] if content["kind"] == "List" else [content]
-    return found
+    return [each for each in found if known_kind(each["apiVersion"], each["kind"]) is not None]
 
 
 WORKING = [each for each in EVERYTHING if each["metadata"]["name"] not in {"broken", "waits", "lost"}]

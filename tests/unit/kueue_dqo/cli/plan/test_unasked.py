@@ -1,4 +1,4 @@
-"""What a plan makes of providers whose capacity only a cloud knows."""
+"""What a plan makes of providers whose capacity only a cloud knows, or only other clusters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from tests.unit.kueue_dqo.cli.plan.builders import (
     CLOUD_QUOTA,
     COMPOSITE,
     DELETED,
+    MULTIKUEUE,
     NOON,
+    OURS,
     Plain,
     cloud_parameters,
     composite_parameters,
     flavor,
     manifests_of,
+    obj,
     orchestrator,
     plan_of,
     provider,
@@ -29,6 +32,10 @@ from tests.unit.kueue_dqo.cli.plan.builders import (
     taken,
 )
 
+OF_WORKERS = (
+    "CapacityProvider workers has no status, and a plan reads no worker cluster: nothing is known of what the workers "
+    "have; "
+)
 UNKNOWN = (
     "CapacityProvider account has no status, and a plan asks no cloud: nothing is known of what the account holds; "
     "plan with what `dqo provider cloud-quota --once -f FILE -o yaml` prints as well"
@@ -50,6 +57,33 @@ def test_what_no_plan_asks_is_said_with_what_does() -> None:
     assert not plan.providers["account"].has_status
     assert plan.computed_providers == set()
     assert not plan.all_work
+
+
+def workers(name: str = "workers", **more: Any) -> Plain:
+    return provider(name, controller=MULTIKUEUE, parameters="research", **more)
+
+
+def test_no_plan_reads_the_workers_of_a_manager() -> None:
+    """Their kubeconfigs are in Secrets, which it does not read either. The status says what they have."""
+    parameters = obj(OURS, "MultiKueueParameters", "research", spec={"managerQueues": {"clusterQueues": ["a"]}})
+    plan = plan_of(flavor(), workers(), parameters, queue(), orchestrator(providers=["workers"]))
+    assert warnings(plan) == [
+        f"{OF_WORKERS}plan with what `kubectl get capacityproviders workers -o yaml` prints as well"
+    ]
+    assert plan.computed_providers == set()
+    manifests = manifests_of(flavor(), workers())
+    manifests.origin = CLUSTER
+    assert warnings(make_plan(manifests, Road.STATUS, NOON)) == [
+        f"{OF_WORKERS}look at the daemon that keeps it: kubectl get pods -A -l app.kubernetes.io/component=multikueue"
+    ]
+
+
+def test_each_source_that_is_not_asked_has_a_warning_of_its_own() -> None:
+    """With its own way out."""
+    found = warnings(plan_of(flavor(), workers(), account()))
+    assert [each.partition(" has no status")[0] for each in found] == [
+        *("CapacityProvider account", "CapacityProvider workers")
+    ]
 
 
 def test_in_a_cluster_the_daemon_is_to_be_looked_at() -> None:
@@ -87,10 +121,12 @@ def test_a_composite_waits_for_the_answer() -> None:
 
 def test_what_was_answered_stands_beside_what_is_applied() -> None:
     """The folder of an installation and the output of the question, in either order."""
-    for pair in ([account(), answered()], [answered(), account()]):
-        plan = plan_of(flavor(), *pair, cloud_parameters("aws"))
-        assert published(plan, "account") == {"batch": {"cpu": "384"}}
-        assert warnings(plan) == []
+    read = reporting("workers", {"batch": {"cpu": 21}}, controller=MULTIKUEUE, parameters="research")
+    for first, second, cpu in ((account(), answered(), "384"), (workers(), read, "21")):
+        for pair in ((first, second), (second, first)):
+            plan = plan_of(flavor(), *pair)
+            assert published(plan, first["metadata"]["name"]) == {"batch": {"cpu": cpu}}
+            assert warnings(plan) == []
 
 
 @pytest.mark.parametrize(
