@@ -8,7 +8,7 @@ pytest_plugins = ["tests.controlplane.fixtures"]
 
 # No deadline: a test asserts no times. Each run draws other examples, so few are enough for one run;
 # `make test ARGS='--hypothesis-profile=thorough'` draws more.
-settings.register_profile("dqo", deadline=None, max_examples=300)
+settings.register_profile("dqo", deadline=None, max_examples=100)
 settings.register_profile("thorough", deadline=None, max_examples=3000)
 settings.load_profile("dqo")
 
