@@ -10,6 +10,9 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
+from aiohttp import BasicAuth
+from yarl import URL
+
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
 
 
@@ -23,7 +26,7 @@ def server_fault(server: str) -> str:
         return "is no address"
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         return "does not begin with http:// or https:// and a host"
-    if port == 0 or parts.username is not None or parts.query or parts.fragment:
+    if port == 0 or parts.username is not None or "?" in server or "#" in server:
         return "has to be scheme, host, port and path alone: credentials belong under users"
     if not has_host or not parts.path.isascii() or not server.isprintable() or " " in server:
         return "is no address"
@@ -34,9 +37,10 @@ def is_proxy(address: str) -> bool:
     try:
         parts = urlsplit(address)
         has_parts = parts.scheme in {"http", "https"} and parts.port != 0 and is_host(parts.hostname or "")
-    except ValueError:
+        BasicAuth.from_url(URL(address))
+    except ValueError:  # a user name that no header can hold is one as well
         return False
-    return has_parts and address.isprintable() and " " not in address
+    return has_parts and address.isprintable() and address.isascii() and " " not in address
 
 
 def is_host(name: str) -> bool:

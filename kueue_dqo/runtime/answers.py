@@ -23,7 +23,12 @@ from kueue_dqo.runtime.errors import (
 
 _SHOWN: Final = 200
 """Characters of an answer that is no Kubernetes Status."""
+_LONGEST: Final = 4096
+"""Characters of a Status' message: it stands in logs and conditions."""
+_MOST_CAUSES: Final = 100
 _SERVER_ERRORS: Final = 500
+_LONGEST_WAIT: Final = 300
+"""Seconds. API servers ask for some; a proxy in front of one may ask for anything."""
 _KINDS: Final[dict[int, type[Answered]]] = {
     HTTPStatus.UNAUTHORIZED: Unauthorized,
     HTTPStatus.FORBIDDEN: Forbidden,
@@ -70,14 +75,14 @@ def error_of(*, method: str, path: str, code: int, body: bytes, retry_after: str
         return _kind(code)(method=method, path=path, code=code, message=message, retry_after=wait)
     details = status.details or _Details()
     if wait is None and details.retry_after_seconds:
-        wait = float(details.retry_after_seconds)
+        wait = _bounded(details.retry_after_seconds)
     return _kind(code)(
         method=method,
         path=path,
         code=code,
         reason=status.reason,
-        message=status.message,
-        causes=tuple(str(cause) for cause in details.causes or ()),
+        message=status.message[:_LONGEST],
+        causes=tuple(str(cause)[:_LONGEST] for cause in (details.causes or ())[:_MOST_CAUSES]),
         retry_after=wait,
     )
 
@@ -99,9 +104,7 @@ def unintelligible(what: str, error: Exception, path: str) -> Unreachable:
 def _status_of(body: bytes) -> _Status | None:
     try:
         status = _STATUS.decode(body)
-    except msgspec.DecodeError:
-        return None
-    except UnicodeDecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return status if status.kind == "Status" else None
 
@@ -112,7 +115,14 @@ def _kind(code: int) -> type[Answered]:
 
 def _seconds(header: str) -> float | None:
     """`Retry-After` in seconds. Its other form, a date, is not used by API servers, and clocks differ."""
-    return float(header) if header.isascii() and header.isdigit() else None
+    if not (header.isascii() and header.isdigit()):
+        return None
+    return _bounded(int(header)) if len(header) <= len(str(_LONGEST_WAIT)) else float(_LONGEST_WAIT)
+
+
+def _bounded(seconds: int) -> float:
+    """No server is left alone for longer than that, whatever it says; nor is any asked again and again."""
+    return float(min(max(seconds, 0), _LONGEST_WAIT))
 
 
 def _beginning(body: bytes) -> str:

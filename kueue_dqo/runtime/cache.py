@@ -22,13 +22,18 @@ from kueue_dqo.runtime.decoding import ObjectDecoder
 from kueue_dqo.runtime.errors import ApiError, Gone, NotFound, Silent
 from kueue_dqo.runtime.following import must_list, retry_after
 from kueue_dqo.runtime.holdings import Change, Holdings
-from kueue_dqo.runtime.listing import collect
+from kueue_dqo.runtime.listing import collect, too_many
 from kueue_dqo.runtime.pace import Pace
 from kueue_dqo.runtime.resources import Resource
 
 T = TypeVar("T")
 _LIST_ATTEMPTS: Final = 3
 """How often a list is begun because its continue token expired, which takes minutes each time."""
+
+_SHORT: Final = 1.0
+"""Seconds that a watch lives at least, where all is well."""
+_HURRIED: Final = 2
+"""Watches in a row that may be shorter: a server that restarts ends some."""
 
 _PACE: Final = Pace()
 
@@ -64,6 +69,7 @@ class Cache(Generic[T]):
     ) -> None:
         self.resource: Final = resource
         self._client = client
+        self._clock = clock
         self._on_change = on_change
         self._random = random
         self._path = resource.path(namespace=namespace)
@@ -76,6 +82,8 @@ class Cache(Generic[T]):
         self._synced = asyncio.Event()
         self._absent = asyncio.Event()
         self._listing = asyncio.Lock()
+        self._hurried = 0
+        """How many watches in a row have ended as soon as they began."""
         self._lists_begun = 0
         self._lists_taken = 0
         """The number of the latest list that was taken in: of the `_lists_begun`th, if that one succeeded."""
@@ -176,14 +184,18 @@ class Cache(Generic[T]):
                     decoder=self._decoder,
                     is_held=self._holdings.is_held,
                     on_page=self._state.contact,
+                    pace=self._pace,
                 )
             except Gone as error:
                 if attempt == _LIST_ATTEMPTS:
                     raise
                 self._log.info("list begins anew, its continue token expired", error=str(error))
                 continue
-            self._lists_taken = number
-            self._report(self._holdings.take_list(version, found, watch_from_it=watch_from_it))
+            else:
+                self._lists_taken = number
+                self._report(self._holdings.take_list(version, found, watch_from_it=watch_from_it))
+            finally:
+                self._holdings.end_list()
             self._synced.set()
             self._absent.clear()
             if watch_from_it:
@@ -195,6 +207,7 @@ class Cache(Generic[T]):
         """One watch, and the wait after it where one is due."""
         delivered = False
         wait_for: float | None = None
+        began = self._clock.monotonic()
         params = {
             **self._selectors,
             "watch": "true",
@@ -220,7 +233,9 @@ class Cache(Generic[T]):
                 self._holdings.forget_position()
             wait_for = backoff.next(at_least=retry_after(error))
         else:
-            if not delivered:
+            # A server that ends watches as soon as they begin is not asked again and again, whatever it sends before.
+            self._hurried = self._hurried + 1 if self._clock.monotonic() - began < _SHORT else 0
+            if not delivered or self._hurried > _HURRIED:
                 wait_for = backoff.next()
         if wait_for is not None:
             await asyncio.sleep(wait_for)
@@ -243,8 +258,15 @@ class Cache(Generic[T]):
             new = self._decoder.object(raw, identity)
             if new is not None:
                 self._report([self._holdings.take(name, version, new)])
+                self._refuse_too_many()
         if version:
             self._holdings.advance(version)
+
+    def _refuse_too_many(self) -> None:
+        most = self._pace.most_objects
+        if most is not None and len(self._holdings.objects) > most:
+            self._holdings.forget_position()  # a list has to say that there are fewer again
+            raise too_many(most, self._path)
 
     def _lose_resource(self) -> None:
         self._synced.clear()

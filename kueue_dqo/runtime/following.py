@@ -15,6 +15,8 @@ from kueue_dqo.runtime.errors import (
 )
 from kueue_dqo.runtime.resources import Resource
 
+_LONGEST: Final = 1000
+"""Characters."""
 _AHEAD_OF_SERVER: Final = "Too large resource version"
 """How the API server says that it has not come to a resourceVersion yet; after its storage was restored, it never may.
 It has no reason of its own for that, only this text (`NewTooLargeResourceVersionError`)."""
@@ -34,7 +36,11 @@ def must_list(error: ApiError) -> bool:
 
 
 def problem_of(verb: str, resource: Resource, error: ApiError) -> str:
-    """Why a cache is not up to date: one line for people."""
+    """Why a cache is not up to date: one line for people, of what a server says no more than its beginning."""
+    return _one_line(_problem_of(verb, resource, error))
+
+
+def _problem_of(verb: str, resource: Resource, error: ApiError) -> str:
     name = resource.full_name
     if isinstance(error, NotFound):
         advice = "; is its CustomResourceDefinition installed?" if "." in resource.group else ""
@@ -44,6 +50,11 @@ def problem_of(verb: str, resource: Resource, error: ApiError) -> str:
     if isinstance(error, Unauthorized):
         return f"the API server does not accept the credentials to {verb} {name}: {error.message or error}"
     return f"cannot {verb} {name}: {error}"
+
+
+def _one_line(text: str) -> str:
+    shown = "".join(each if each.isprintable() else " " for each in text[:_LONGEST])
+    return shown if len(text) <= _LONGEST else f"{shown}…"
 
 
 def retry_after(error: ApiError) -> float | None:

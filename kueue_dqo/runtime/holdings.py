@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+_LONGEST_VERSION: Final = 20
+"""Digits of 2^64."""
 
 
 class Change(NamedTuple, Generic[T]):
@@ -40,12 +42,18 @@ class Holdings(Generic[T]):
         self._versions: dict[str, str] = {}
         self._listed = ""
         self._watched = ""
-        self._since_list_began: dict[str, str] = {}
+        self._since_list_began: dict[str, str] | None = None
+        """The versions that came while a list is on its way; None while none is."""
 
     @property
     def watched(self) -> str:
         """From where a watch goes on; empty before the first list."""
         return self._watched
+
+    @property
+    def size_of_notes(self) -> int:
+        """How many versions are noted besides those of what is held."""
+        return len(self._since_list_began or ())
 
     def is_known(self, name: str, version: str) -> bool:
         """Whether that version of the object, or a later one, has been taken in; its deletion included."""
@@ -63,14 +71,14 @@ class Holdings(Generic[T]):
 
     def take(self, name: str, version: str, new: T) -> Change[T]:
         """Takes in a version that is not known."""
-        self._since_list_began[name] = version
+        self._note(name, version)
         return self._set(name, version, new)
 
     def remove(self, name: str, version: str) -> Change[T] | None:
         """Takes in a deletion, of which the resourceVersion is its own and not the object's last."""
         if self.is_known(name, version) and not self.is_held(name, version):
             return None
-        self._since_list_began[name] = version
+        self._note(name, version)
         return self._drop(name)
 
     def advance(self, version: str) -> None:
@@ -81,9 +89,14 @@ class Holdings(Generic[T]):
         """Called before the first page is asked for."""
         self._since_list_began = {}
 
+    def end_list(self) -> None:
+        """Called when a list has been taken in, or has failed."""
+        self._since_list_began = None
+
     def take_list(self, version: str, found: Mapping[str, Found[T]], *, watch_from_it: bool) -> list[Change[T]]:
         """Takes in a complete list of that version, but for objects that have changed after it."""
-        later = {name for name, seen in self._since_list_began.items() if not _is_reached(seen, version)}
+        since = self._since_list_began or {}
+        later = {name for name, seen in since.items() if not _is_reached(seen, version)}
         self._listed = version
         if watch_from_it:
             self._watched = version
@@ -107,6 +120,10 @@ class Holdings(Generic[T]):
         """The watch cannot go on from where it was."""
         self._watched = ""
 
+    def _note(self, name: str, version: str) -> None:
+        if self._since_list_began is not None:
+            self._since_list_began[name] = version
+
     def _set(self, name: str, version: str, new: T) -> Change[T]:
         old = self._objects.get(name)
         self._objects[name] = new
@@ -122,6 +139,11 @@ class Holdings(Generic[T]):
 
 def _is_reached(version: str, by: str) -> bool:
     """Whether `by` is that version or a later one. Versions that are no numbers can only be equal."""
-    if version.isdecimal() and by.isdecimal():
+    if _is_number(version) and _is_number(by):
         return int(version) <= int(by)
     return version == by
+
+
+def _is_number(version: str) -> bool:
+    """As storages count: 64 bits. A longer one is no version of theirs, and Python may refuse to read it."""
+    return len(version) <= _LONGEST_VERSION and version.isdecimal()

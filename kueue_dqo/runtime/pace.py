@@ -11,6 +11,8 @@ class Pace:
 
     page: int = 500
     """Objects in a page of a list."""
+    most_objects: int | None = None
+    """That are held, where the server is not trusted with more; what has more cannot be followed."""
     list_timeout: float = 30.0
     """For each page."""
     watch_timeouts: tuple[int, int] = (240, 480)
@@ -22,3 +24,8 @@ class Pace:
     """More would save nothing worth having, and quotas would follow late after a failure."""
     longest_wait_for_resource: float = 10.0
     """While the API server does not know the resource."""
+
+    @property
+    def most_pages(self) -> int | None:
+        """Of a list, where objects are bounded: twice what they fill, since the server decides how full a page is."""
+        return None if self.most_objects is None else 2 * (self.most_objects // self.page + 1)

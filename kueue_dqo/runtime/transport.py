@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,6 +21,16 @@ from kueue_dqo.runtime.request_metrics import RequestCounter
 JSON: Final = "application/json"
 _CONNECT_TIMEOUT: Final = 30.0
 """Seconds until a stream is connected; any other request has its own limit for all of it."""
+
+# A thousand queues whose usage changes every second stay far below. More is a fault, or meant to keep us busy.
+_FLOOD_BYTES: Final = 16 * 2**20
+_FLOOD_BYTES_A_SECOND: Final = 2**20
+_FLOOD_CHUNKS: Final = 20_000
+_FLOOD_CHUNKS_A_SECOND: Final = 1_000
+
+_SHORTEST_SECRET: Final = 6
+"""Characters. Of a token, its parts between dots count as well, which are long; anything shorter is a word."""
+_CREDENTIALS_IN_URL: Final = re.compile(r"(//)[^/@\s]+@")
 
 _NEVER_SENT: Final = (
     aiohttp.ClientConnectorError,
@@ -40,17 +52,24 @@ class Transport:
         metrics: RequestCounter | None,
         largest: int | None = None,
     ) -> None:
-        """`largest` bounds an answer and the line of a stream, in bytes, where the server is not trusted with more."""
+        """`largest` is for a server that is not trusted: the most bytes of an answer and of a line of a stream.
+
+        Such a server may not compress either, nor send more than a stream of changes ever has.
+        """
         self._connection = connection
         self._largest = largest
         self._metrics = metrics
         self._was_rejected = False
+        self._authorization = ""
+        """What was sent last."""
         self._options: Final[dict[str, Any]] = {
             "allow_redirects": False,
             "proxy": connection.proxy,
             "server_hostname": connection.server_name,
         }
-        headers = (("Accept", JSON), ("User-Agent", user_agent), *connection.headers)
+        headers = [("Accept", JSON), ("User-Agent", user_agent), *connection.headers]
+        if largest is not None:
+            headers.append(("Accept-Encoding", "identity"))
         self._session = self._open_session(headers, limit=connections)
         # A watch holds its connection for minutes; it must not take one from the pool that writes wait for.
         self._streams = self._open_session(headers, limit=0)
@@ -103,12 +122,16 @@ class Transport:
                 self._count("GET", str(response.status))
                 if on_open:
                     on_open()
+                flood = _Flood()
                 try:
                     async for chunk in response.content.iter_any():
                         for line in splitter.feed(chunk):
                             yield line
-                        if self._largest is not None and splitter.waiting > self._largest:
+                        if self._largest is None:
+                            continue
+                        if splitter.waiting > self._largest or flood.is_one(chunk):
                             raise self._too_large("GET", path)
+                        await asyncio.sleep(0)  # where more is always there, nobody else would have a turn
                 finally:
                     _cut_unless_read(response)
         except aiohttp.SocketTimeoutError as error:
@@ -125,6 +148,7 @@ class Transport:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=limit, ssl=self._connection.tls or True),
             headers=list(headers),
+            auto_decompress=self._largest is None,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -135,7 +159,7 @@ class Transport:
         headers = {"Content-Type": content_type} if content_type else {}
         authorization = await self._connection.credentials.header()
         if authorization:
-            headers["Authorization"] = authorization
+            headers["Authorization"] = self._authorization = authorization
         if self._was_rejected:
             # A client certificate stays with its connection. Until one is accepted, none is used a second time.
             headers["Connection"] = "close"
@@ -151,7 +175,7 @@ class Transport:
             method=method,
             path=path,
             code=response.status,
-            body=body,
+            body=self._without_secrets(body.decode(errors="surrogateescape")).encode(errors="surrogateescape"),
             retry_after=response.headers.get("Retry-After", ""),
         )
 
@@ -170,7 +194,7 @@ class Transport:
 
     def _too_large(self, method: str, path: str) -> Unreachable:
         self._count(method, "<error>")
-        text = f"the answer is larger than the {self._largest} bytes that it may have"
+        text = f"the answer is larger than it may be ({self._largest} bytes, less for what never ends)"
         return Unreachable(text, method=method, path=path, may_have_landed=True)
 
     def _unreachable(self, error: Exception, method: str, path: str, timeout: float) -> Unreachable:
@@ -180,12 +204,39 @@ class Transport:
         elif isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError):
             text = f"no answer for {timeout:g} s"
         else:
-            text = str(error) or type(error).__name__
+            text = self._without_secrets(str(error)) or type(error).__name__
         return Unreachable(text, method=method, path=path, may_have_landed=not isinstance(error, _NEVER_SENT))
+
+    def _without_secrets(self, text: str) -> str:
+        """Servers and proxies repeat requests in their answers, and libraries repeat addresses in their errors."""
+        scheme, _, token = self._authorization.partition(" ")
+        for secret in (token or scheme, *token.split(".")):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, "***")
+        return _CREDENTIALS_IN_URL.sub(r"\1***@", text)
 
     def _count(self, method: str, code: str) -> None:
         if self._metrics:
             self._metrics.count(code, method)
+
+
+class _Flood:
+    """What a stream has sent, and whether that is more than any stream of changes has."""
+
+    def __init__(self) -> None:
+        self._began = asyncio.get_running_loop().time()
+        self._bytes = 0
+        self._chunks = 0
+
+    def is_one(self, chunk: bytes) -> bool:
+        """Whether it is one with this chunk."""
+        self._bytes += len(chunk)
+        self._chunks += 1
+        seconds = asyncio.get_running_loop().time() - self._began
+        return (
+            self._bytes > _FLOOD_BYTES + _FLOOD_BYTES_A_SECOND * seconds
+            or self._chunks > _FLOOD_CHUNKS + _FLOOD_CHUNKS_A_SECOND * seconds
+        )
 
 
 def _cut_unless_read(response: aiohttp.ClientResponse) -> None:

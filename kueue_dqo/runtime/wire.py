@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+T = TypeVar("T")
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
@@ -63,10 +65,25 @@ class _Object(msgspec.Struct, frozen=True, gc=False):
     metadata: _Metadata
 
 
-decode_page: Final = msgspec.json.Decoder(Page).decode
-decode_page_end: Final = msgspec.json.Decoder(PageEnd).decode
-_decode_event: Final = msgspec.json.Decoder(_Event).decode
-_decode_object: Final = msgspec.json.Decoder(_Object).decode
+def _decoder(wanted: type[T]) -> Callable[[bytes], T]:
+    """Decodes JSON of any server: one that is nested without end is as good as none."""
+    decode = msgspec.json.Decoder(wanted).decode
+
+    def decoded(raw: bytes) -> T:
+        try:
+            return decode(raw)
+        except RecursionError:
+            raise msgspec.DecodeError("it is nested too deeply") from None
+
+    return decoded
+
+
+decode_page: Final = _decoder(Page)
+"""Raises msgspec.DecodeError."""
+decode_page_end: Final = _decoder(PageEnd)
+"""Raises msgspec.DecodeError."""
+_decode_event: Final = _decoder(_Event)
+_decode_object: Final = _decoder(_Object)
 
 # A node sends its 15 KB several times a minute to say nothing, and every pass over them costs as much as decoding them.
 # So what the API server writes in front is read there, where it looks as it always does, and the rest is left alone.

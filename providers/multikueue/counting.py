@@ -45,7 +45,8 @@ def count(view: WorkerView, reached: Collection[str], spec: MultiKueueParameters
             whose = add_providers(view, queues, spec, tally)
         case Counts.WORKER_PROVIDERS:
             pass
-    return WorkerCount(tally.amounts(whose), tuple(queues), related.inactive)
+    uids = frozenset(queue.uid for queue in queues.values() if queue.uid)
+    return WorkerCount(tally.amounts(whose), tuple(queues), related.inactive, uids)
 
 
 # --- which queues --------------------------------------------------------------------------------------------------

@@ -88,12 +88,13 @@ def _object(kind: str, wanted: Any, raw: bytes, version: str = _VERSION) -> Any:
 @_or_unreadable
 def manager_queue(raw: bytes) -> ManagerQueue:
     """A ClusterQueue of the manager (v1beta2)."""
-    spec = _object(kueue.CLUSTER_QUEUE, _ManagerNode, raw).spec
+    node = _object(kueue.CLUSTER_QUEUE, _ManagerNode, raw)
+    spec = node.spec
     checks = tuple(
         kueue.AdmissionCheckRule(sys.intern(rule.name), tuple(map(sys.intern, rule.on_flavors)))
         for rule in spec.admission_checks_strategy.admission_checks
     )
-    return ManagerQueue(optional_name("spec.cohortName", spec.cohort_name), _shared_checks(checks))
+    return ManagerQueue(optional_name("spec.cohortName", spec.cohort_name), _shared_checks(checks), node.metadata.uid)
 
 
 @_or_unreadable
@@ -147,7 +148,7 @@ def worker_queue(version: str) -> Callable[[bytes], WorkerQueue | Unreadable]:
     @_or_unreadable
     def decode(raw: bytes) -> WorkerQueue:
         node = decode_node(kueue.CLUSTER_QUEUE, version, raw)
-        return WorkerQueue(node.parent, node.quotas, _inactive(node))
+        return WorkerQueue(node.parent, node.quotas, _inactive(node), node.uid)
 
     return decode
 

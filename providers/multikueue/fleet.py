@@ -21,7 +21,14 @@ from providers.multikueue.mapping import FlavorMap
 from providers.multikueue.memory import Memory
 from providers.multikueue.objects import Problem, WorkerCount
 from providers.multikueue.outages import Fate, Outage, texts_of
-from providers.multikueue.totals import Amounts, Largest, added_up, by_manager_flavors, largest_of
+from providers.multikueue.totals import (
+    Amounts,
+    Largest,
+    added_up,
+    by_manager_flavors,
+    largest_of,
+    without_excess,
+)
 from providers.slips import parameters_name
 
 
@@ -58,6 +65,7 @@ def observe(
     unavailable = spec.unavailable_workers
     # A worker that comes is no part of what is published: where workers may be left out, it joins when it can be read.
     grace_of_new = Duration(0) if unavailable.after_grace is AfterGrace.LEAVE_OUT else unavailable.grace
+    seen = without_excess(seen, flavors, spec.resources, request.now)
     states = memory.look(request.provider, seen, unavailable.grace, request.now, grace_of_new=grace_of_new)
     outages = {cluster: state.outage for cluster, state in states.items() if state.outage is not None}
     counts = {cluster: state.counted for cluster, state in states.items() if state.counted is not None}

@@ -45,6 +45,7 @@ class ManagerQueue(msgspec.Struct, frozen=True, gc=False):
     """The name of its Cohort, empty for none."""
     checks: tuple[AdmissionCheckRule, ...]
     """The AdmissionChecks that it uses."""
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ class WorkerQueue(msgspec.Struct, frozen=True, gc=False):
     """Why it admits nothing at present, in one word; empty where it does.
 
     `Deleting`, `Stopped`, or the reason of its condition Active=False."""
+    uid: str = ""
+    """It tells whether two workers are the same cluster."""
 
 
 class WorkerCohort(msgspec.Struct, frozen=True, gc=False):
@@ -106,6 +109,8 @@ class WorkerCount(NamedTuple):
     """The ClusterQueues that were counted, sorted."""
     inactive: Mapping[str, str]
     """Related ClusterQueues that were not counted, and why, in one word."""
+    uids: frozenset[str] = frozenset()
+    """Of the queues that were counted."""
 
 
 class Problem(NamedTuple):

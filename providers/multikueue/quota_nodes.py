@@ -36,10 +36,14 @@ _LONGEST_SHARED: Final = 8192
 _ABSENT: Any = ()
 
 
+_LONGEST_UID: Final = 64
+
+
 class Meta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Metadata, as far as it matters here."""
 
     name: str
+    uid: str = ""
     deletion_timestamp: str | None = None
 
 
@@ -87,6 +91,7 @@ class QuotaNode(msgspec.Struct, frozen=True, gc=False):
     is_deleting: bool
     stop_policy: str
     conditions: tuple[QueueCondition, ...]
+    uid: str
 
 
 def decode_node(kind: str, version: str, raw: bytes) -> QuotaNode:
@@ -131,6 +136,7 @@ def _taken(kind: str, version: str, node: _Node[Any], quotas: Groups) -> QuotaNo
         node.metadata.deletion_timestamp is not None,
         spec.stop_policy,
         node.status.conditions,
+        node.metadata.uid[:_LONGEST_UID],
     )
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
+
+import structlog
 
 from kueue_dqo.provider import Environment
 from kueue_dqo.runtime.backoff import Backoff
 from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.connection import Connection
-from kueue_dqo.runtime.errors import ApiError, ConfigurationError, NotFound, Unreachable
+from kueue_dqo.runtime.errors import ApiError, ConfigurationError, NotFound
 from kueue_dqo.runtime.kubeconfig_text import connection_from_text
 from kueue_dqo.runtime.pace import Pace
 from kueue_dqo.runtime.request_metrics import RequestCounter
@@ -25,10 +28,13 @@ from kueue_dqo.runtime.resources import (
     Resource,
 )
 from providers.multikueue import decoding
+from providers.multikueue.foreign_text import one_line
 from providers.multikueue.locations import Kubeconfig
 from providers.multikueue.objects import WorkerView
 from providers.multikueue.versions import served_resources
 
+ALLOW_INSECURE_TLS: Final = "allow-insecure-tls"
+"""The name of a setting."""
 ALWAYS: Final = frozenset({CLUSTER_QUEUES, LOCAL_QUEUES})
 """What is read of every worker."""
 OPTIONAL: Final = frozenset({COHORTS})
@@ -36,36 +42,36 @@ OPTIONAL: Final = frozenset({COHORTS})
 
 _MOST_OBJECTS: Final = 20_000
 """Of one kind. A worker with more is not read: it would take the memory that the others need."""
-_PAGE: Final = 100
-_LARGEST_ANSWER: Final = 64 * 2**20
-"""Bytes. A page of the largest queues that Kueue takes stays below."""
-_PACE: Final = Pace(page=_PAGE, inactivity=90.0, longest_wait=15.0, longest_wait_for_resource=15.0)
+_PAGE: Final = 50
+_LARGEST_ANSWER: Final = 16 * 2**20
+"""Bytes: some 300 KB for each object of a page, ten times what the largest queues have."""
+_PACE: Final = Pace(
+    page=_PAGE,
+    most_objects=_MOST_OBJECTS,
+    inactivity=90.0,
+    longest_wait=15.0,
+    longest_wait_for_resource=15.0,
+)
 _TOLERATED: Final = 3.0
 """Seconds for which a watch may be broken before anybody is told: most are resumed at once."""
-_CONNECTING: Final = "it is being connected to"
 _MARGIN: Final = 0.05
 """Seconds. Whoever looks again must find that time has passed."""
+_CONNECTING: Final = "it is being connected to"
 _CONNECTIONS: Final = 4
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 15.0
+_ASK_VERSIONS_EVERY: Final = 600.0
+"""Seconds after which a worker may have another Kueue."""
+_ASK_FOR_MISSING_EVERY: Final = 60.0
+"""The same where it lacks something that is wanted."""
+_ASK_VERSIONS_AFTER: Final = 2.0
+"""Seconds after it said that it does not know a resource any more; a definition that is made anew is back by then."""
 
-
-class _WorkerClient(Client):
-    """A worker may be anybody's: what it answers is bounded."""
-
-    async def pages(self, path: str, **options: Any) -> AsyncIterator[bytes]:
-        """As a client's, up to the most objects that are read. Raises ApiError."""
-        count = 0
-        async for page in super().pages(path, **options):
-            count += 1
-            if count * _PAGE > _MOST_OBJECTS:
-                text = f"there are more than the {_MOST_OBJECTS} objects that are read of a worker"
-                raise Unreachable(text, method="GET", path=path, may_have_landed=True)
-            yield page
+_log = structlog.get_logger(__name__)
 
 
 class Session:
-    """`changed` is called when something that counts has changed, or `problem` has.
+    """`changed` is called when something that counts has changed, or a `problem` has.
 
     Usage of queues changes with every Workload, and counts for nothing.
     """
@@ -83,6 +89,8 @@ class Session:
         self.made_for: Final = (kubeconfig, wanted)
         self.version = 0
         """Grows with every change of what is read."""
+        self.is_outdated = False
+        """Whether the worker serves other resources or versions by now than are followed."""
         self._environment = environment
         self._metrics = metrics
         self._changed = changed
@@ -91,7 +99,7 @@ class Session:
         self._caches: dict[Resource, Cache[Any]] = {}
         self._failing: dict[Resource, float] = {}
         """Since when each cache does not follow, by the monotonic clock."""
-        self._lost = asyncio.Event()
+        self._absent = asyncio.Event()
         """Set when the worker does not know a resource any more, in the version in which it is followed."""
         self._view: WorkerView | None = None
 
@@ -99,42 +107,44 @@ class Session:
 
     @property
     def view(self) -> WorkerView | None:
-        """What has been read, whole; None before."""
-        return self._view if self.problem is None else None
+        """What has been read; only what `problem` has nothing against is there, whole and fresh."""
+        return self._view
 
-    @property
-    def problem(self) -> str | None:
-        """Why `view` cannot be trusted; None where it can."""
+    def problem(self, needed: AbstractSet[Resource]) -> str | None:
+        """Why these resources cannot be trusted; None where they can. Trouble with others is none of theirs."""
         if self._trouble is not None:
             return self._trouble
+        if not needed <= self.made_for[1]:
+            return "more of it is being read"
+        missing = sorted(each.plural for each in needed if each not in self._caches and each not in OPTIONAL)
+        if missing:
+            return f"it does not serve {', '.join(missing)} of kueue.x-k8s.io in a version that is read"
         now = self._environment.clock.monotonic()
         for resource, cache in self._caches.items():
+            if resource not in needed:
+                continue
             if not cache.is_synced:
                 return cache.problem if resource in self._failing else f"its {resource.plural} are being read"
             if cache.problem is not None and now - self._failing.get(resource, now) >= _TOLERATED:
                 return cache.problem
         return None
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether it is on its way, and nothing has gone wrong with that yet."""
+    def is_reading(self, needed: AbstractSet[Resource]) -> bool:
+        """Whether these are on their way, and nothing has gone wrong with that yet."""
         if self._trouble is not None:
             return self._trouble == _CONNECTING
-        return any(not cache.is_synced for cache in self._caches.values()) and not self._failing
-
-    def has_read(self, needed: AbstractSet[Resource] = frozenset()) -> bool:
-        """Whether there is a view that can be trusted, and has these resources in it as far as there are any."""
-        return self.view is not None and needed <= self.made_for[1]
+        mine = [(resource, cache) for resource, cache in self._caches.items() if resource in needed]
+        return any(not cache.is_synced and resource not in self._failing for resource, cache in mine)
 
     # --- following ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Connects and follows until it is cancelled."""
+        """Connects and follows until it is cancelled. Whatever a worker does, it is that worker's problem alone."""
         backoff = Backoff(self._environment.random, first=_FIRST_WAIT, longest=_LONGEST_WAIT)
         while True:
             try:
                 connection = await self._connection()
-                async with _WorkerClient(
+                async with Client(
                     connection, connections=_CONNECTIONS, metrics=self._metrics, largest=_LARGEST_ANSWER
                 ) as client:
                     await self._follow(client, backoff)
@@ -142,6 +152,9 @@ class Session:
                 self._fail("its API server knows no group kueue.x-k8s.io: is Kueue installed there?")
             except (ApiError, ConfigurationError) as error:
                 self._fail(str(error))
+            except Exception as error:  # noqa: BLE001 - it must not end the process
+                _log.exception("worker cannot be followed")
+                self._fail(f"what it answers cannot be used ({type(error).__name__}): the log has the traceback")
             await asyncio.sleep(backoff.next())
 
     async def _connection(self) -> Connection:
@@ -149,37 +162,28 @@ class Session:
         return await connection_from_text(
             kubeconfig.text,
             origin=kubeconfig.origin,
-            allow_exec=kubeconfig.allow_exec or bool(settings.get("allow-exec-plugins")),
-            allow_insecure=bool(settings.get("allow-insecure-tls")),
+            allow_exec=kubeconfig.allow_exec,
+            allow_insecure=settings.get(ALLOW_INSECURE_TLS) is True,
         )
 
     async def _follow(self, client: Client, backoff: Backoff) -> None:
-        """Follows what is wanted, until the worker does not serve some of it any more."""
+        """Follows what is wanted, as far as the worker serves it."""
         wanted = self.made_for[1]
-        self._lost.clear()
         served = await served_resources(client, wanted)
-        missing = sorted(each.plural for each in wanted if each not in served and each not in OPTIONAL)
-        if missing:
-            self._fail(f"it does not serve {', '.join(missing)} of kueue.x-k8s.io in a version that is read")
-            return
-        self._caches = {resource: self._cache(client, served[resource]) for resource in sorted(served)}
+        self._caches = {resource: self._cache(client, resource, served[resource]) for resource in sorted(served)}
         self._failing = {}
         self._view = _view(self._caches)
         self._trouble = None
         self.version += 1
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(cache.run(), name="cache of a worker") for cache in self._caches.values()]
-            await self._lost.wait()
-            for task in tasks:
-                task.cancel()
         backoff.reset()
+        self._changed()
+        async with asyncio.TaskGroup() as group:
+            for cache in self._caches.values():
+                group.create_task(cache.run(), name="cache of a worker")
+            await self._until_outdated(client, wanted, served)
+            await asyncio.Event().wait()  # whoever replaces it ends it
 
-    def _cache(self, client: Client, served: Resource) -> Cache[Any]:
-        key = served._replace(version=_NEWEST[served.plural].version)
-
-        def on_following() -> None:
-            self._followed(key)
-
+    def _cache(self, client: Client, resource: Resource, served: Resource) -> Cache[Any]:
         return Cache(
             client,
             served,
@@ -187,9 +191,29 @@ class Session:
             on_change=self._object_changed,
             clock=self._environment.clock,
             random=self._environment.random,
-            on_following=on_following,
+            on_following=lambda: self._followed(resource),
             pace=_PACE,
         )
+
+    async def _until_outdated(
+        self, client: Client, wanted: AbstractSet[Resource], served: Mapping[Resource, Resource]
+    ) -> None:
+        """Asks now and then what the worker serves, until it is something else: its Kueue is newer, or older."""
+        while True:
+            every = _ASK_VERSIONS_EVERY if served.keys() == wanted else _ASK_FOR_MISSING_EVERY
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(every * self._environment.random.uniform(0.9, 1.1)):
+                    await self._absent.wait()
+                    await asyncio.sleep(_ASK_VERSIONS_AFTER)
+            self._absent.clear()
+            try:
+                now = await served_resources(client, wanted)
+            except ApiError:
+                continue  # the caches say so
+            if now != served:
+                self.is_outdated = True
+                self._changed()
+                return
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
@@ -197,7 +221,7 @@ class Session:
         del name
         if old != new:
             self.version += 1
-            if self.has_read():  # else the end of the first lists is told at once
+            if all(cache.is_synced for cache in self._caches.values()):  # else the end of the first lists is told
                 self._changed()
 
     def _followed(self, resource: Resource) -> None:
@@ -209,7 +233,7 @@ class Session:
             self._failing[resource] = self._environment.clock.monotonic()
             asyncio.get_running_loop().call_later(_TOLERATED + _MARGIN, self._changed)
         if cache.is_absent:
-            self._lost.set()
+            self._absent.set()
         self._changed()
 
     def _fail(self, trouble: str) -> None:
@@ -217,13 +241,8 @@ class Session:
         self._trouble = trouble
         self._caches, self._failing, self._view = {}, {}, None
         if is_news:
+            _log.warning("worker cannot be followed", problem=one_line(trouble))
             self._changed()
-
-
-_NEWEST: Final[Mapping[str, Resource]] = {
-    each.plural: each
-    for each in (CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, CAPACITY_PROVIDERS, DYNAMIC_QUOTA_ORCHESTRATORS)
-}
 
 
 def _decoder(served: Resource) -> Callable[[bytes], Any]:

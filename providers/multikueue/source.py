@@ -35,9 +35,10 @@ from providers.multikueue.manager_watch import ManagerWatch
 from providers.multikueue.mapping import FlavorMap
 from providers.multikueue.memory import Memory
 from providers.multikueue.metrics import FleetMetrics
-from providers.multikueue.objects import Problem, Unreadable, WorkerCount, WorkerProblem, WorkerView
+from providers.multikueue.objects import ManagerQueue, Problem, Unreadable, WorkerCount, WorkerProblem, WorkerView
 from providers.multikueue.relations import related
 from providers.multikueue.session import ALWAYS
+from providers.multikueue.twins import without_twins
 from providers.multikueue.workers import Workers
 
 
@@ -83,6 +84,8 @@ class MultiKueue(Source[MultiKueueParametersSpec]):
         request = dataclasses.replace(request, now=self._environment.clock.now())  # the lists may have taken a while
         # The manager may have changed meanwhile: who is gone by now is asked about anew.
         seen = {cluster: self._seen(name, cluster, reached, spec) for cluster, reached in workers.items()}
+        own = {queue.uid for queue in self._manager.manager.queues.values() if isinstance(queue, ManagerQueue)}
+        seen = without_twins(seen, own, request.now)
         try:
             fleet = observe(request, flavors, seen, self._memory)
         except CapacityError as error:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kueue_dqo.api.parameters import ResourceSelection
-from kueue_dqo.api.quantity import Quantity
+from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
 from kueue_dqo.api.resources import FlavorResource
+from providers.amounts import brief
 from providers.multikueue.mapping import FlavorMap
-from providers.multikueue.objects import WorkerCount
+from providers.multikueue.objects import Problem, WorkerCount
 from providers.sums import Sum
 
 Amounts = Mapping[FlavorResource, Quantity]
@@ -45,6 +47,39 @@ def added_up(workers: Iterable[Amounts]) -> Amounts:
         for pair, quantity in amounts.items():
             sums.setdefault(pair.flavor, Sum()).add(pair.resource, quantity.nanos, quantity.format)
     return _amounts(sums)
+
+
+def without_excess(
+    seen: Mapping[str, WorkerCount | Problem],
+    flavors: FlavorMap,
+    selection: ResourceSelection,
+    now: datetime.datetime,
+) -> dict[str, WorkerCount | Problem]:
+    """The same, but a worker by which a sum is above the largest quantity is a problem, and not that of the others.
+
+    Of several that have something of the pair, it is the one with the most: what it says is the least likely.
+    """
+    left = dict(seen)
+    counted = {
+        cluster: by_manager_flavors(cluster, each, flavors, selection)[0]
+        for cluster, each in seen.items()
+        if isinstance(each, WorkerCount)
+    }
+    while (pair := _excessive(counted)) is not None:
+        most = largest_of(counted)[pair]
+        del counted[most.cluster]
+        left[most.cluster] = Problem(
+            f"its {brief(most.quantity)} of {pair} and what the others have are more than the largest quantity that "
+            f"Kueue holds ({LARGEST_UNITS}): lower the quotas of its queues, or leave the resource out by "
+            "spec.resources.exclude",
+            now,
+        )
+    return left
+
+
+def _excessive(workers: Mapping[str, Amounts]) -> FlavorResource | None:
+    totals = added_up(workers.values())
+    return next((pair for pair, total in sorted(totals.items()) if total.nanos > LARGEST_UNITS * NANOS), None)
 
 
 def _amounts(sums: Mapping[str, Sum]) -> dict[FlavorResource, Quantity]:

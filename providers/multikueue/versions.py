@@ -82,5 +82,5 @@ async def _names(client: Client, version: str) -> frozenset[str]:
 def _decoded(wanted: type[T], answer: bytes, path: str) -> T:
     try:
         return msgspec.json.decode(answer, type=wanted)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise unintelligible("the answer is none of API discovery", error, path) from error

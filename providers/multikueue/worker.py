@@ -16,7 +16,7 @@ from kueue_dqo.runtime.resources import Resource
 from providers.multikueue.locations import Kubeconfig, Locations
 from providers.multikueue.objects import Problem, WorkerView
 from providers.multikueue.requests import WorkerRequests
-from providers.multikueue.session import Session
+from providers.multikueue.session import ALWAYS, Session
 
 _PATIENCE: Final = 10.0
 """Seconds that a question waits for what has never been read, and that an old connection stays beside a new one."""
@@ -63,25 +63,28 @@ class Worker:
         """What is to be looked at as soon as it has read everything."""
         self._tasks: dict[Session, asyncio.Task[None]] = {}
         self._sessions = 0
-        self._since: datetime.datetime | None = None
+        self._since: dict[AbstractSet[Resource], datetime.datetime] = {}
+        """Since when there is a problem, by what is needed."""
 
     def sighting(self, needed: AbstractSet[Resource]) -> Sighting:
         """What is known of it now, for somebody who needs these resources."""
         session = self._now
         stamp = (self._sessions, session.version if session is not None else 0)
-        problem = session.problem if session is not None else (self._nowhere or "its kubeconfig is being read")
-        if session is not None and session.view is not None:
-            self._since = None
-            if session.has_read(needed):
+        if session is None:
+            problem = self._nowhere or "its kubeconfig is being read"
+        else:
+            found = session.problem(needed)
+            if found is None and session.view is not None:
+                self._since.pop(frozenset(needed), None)
                 return Sighting(session.view, stamp)
-            return Sighting(Problem("more of it is being read", self._environment.clock.now()), stamp)
-        self._since = self._since or self._environment.clock.now()
-        return Sighting(Problem(problem or "it is being read", self._since), stamp)
+            problem = found or "it is being read"
+        since = self._since.setdefault(frozenset(needed), self._environment.clock.now())
+        return Sighting(Problem(problem, since), stamp)
 
     async def wait_read(self, needed: AbstractSet[Resource]) -> None:
         """Returns when it has been read whole, or has had the time for it since it is needed: less where it fails."""
-        while self._now is None or not self._now.has_read(needed):
-            patience = _PATIENCE if self._is_reading() else _PATIENCE_WITH_FAILURE
+        while self._now is None or self._now.problem(needed) is not None:
+            patience = _PATIENCE if self._is_reading(needed) else _PATIENCE_WITH_FAILURE
             left = self._wanted_since + patience - self._environment.clock.monotonic()
             if left <= 0:
                 return
@@ -90,9 +93,9 @@ class Worker:
                 async with asyncio.timeout(left):
                     await self._progress.wait()
 
-    def _is_reading(self) -> bool:
+    def _is_reading(self, needed: AbstractSet[Resource]) -> bool:
         session = self._next or self._now
-        return self._nowhere is None if session is None else session.is_reading
+        return self._nowhere is None if session is None else session.is_reading(needed)
 
     def want(self, resources: AbstractSet[Resource]) -> None:
         """These are to be read from now on."""
@@ -125,21 +128,23 @@ class Worker:
             self._told()
             return
         latest = self._next or self._now
-        if latest is not None and latest.made_for == (found, self._wanted):
+        if latest is not None and latest.made_for == (found, self._wanted) and not latest.is_outdated:
             return
         self._end(self._next)
         self._next = session = self._session(found, group)
         # What works goes on until the new one has read everything: new credentials are no reason for a gap.
-        if self._now is None or not self._now.has_read():
+        if self._now is None or self._now.problem(ALWAYS) is not None:
             self._take_over(session)
         else:
             asyncio.get_running_loop().call_later(_PATIENCE, self._take_over, session)
 
     def _session(self, kubeconfig: Kubeconfig, group: asyncio.TaskGroup) -> Session:
         def changed() -> None:
-            if session is self._next and session.has_read(self._wanted):
+            if session.is_outdated:
+                self._moved.set()
+            if session is self._next and session.problem(self._wanted) is None:
                 self._take_over(session)
-            elif session is self._now:
+            else:
                 self._told()
 
         session = Session(

@@ -21,6 +21,7 @@ from tests.integration.providers.adapter import LABEL, Adapter, composed
 from tests.integration.providers.aws_cloud_quota import AwsCloudQuota
 from tests.integration.providers.gcp_cloud_quota import GcpCloudQuota
 from tests.integration.providers.inventory_service import InventoryService, inventory_service
+from tests.integration.providers.multikueue import MultiKueue
 from tests.integration.providers.nvidia_gpu import CountingGpuPods, NvidiaGpu
 from tests.integration.providers.scenes import GPU, POOL
 
@@ -148,6 +149,7 @@ ADAPTERS: Final[tuple[type[Adapter], ...]] = (
     NvidiaGpu,
     AwsCloudQuota,
     GcpCloudQuota,
+    MultiKueue,
     RackPower,
 )
 COUNTING_PODS: Final[tuple[type[Adapter], ...]] = (CountingPods, CountingGpuPods)

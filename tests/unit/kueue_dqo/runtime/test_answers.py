@@ -159,3 +159,36 @@ def test_an_event_can_be_an_error(fields: dict[str, Any], kind: type[ApiError], 
 
 def test_an_event_whose_error_is_no_status_is_an_error() -> None:
     assert type(error_of_event(path=PATH, status=b'"?"')) is ServerFailed
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "wait"),
+    [
+        ("9" * 400, {}, 300.0),
+        ("301", {}, 300.0),
+        ("300", {}, 300.0),
+        ("0", {}, 0.0),
+        ("", {"retryAfterSeconds": 10**400}, 300.0),
+        ("", {"retryAfterSeconds": -1000}, 0.0),
+    ],
+    ids=["endless", "too long", "longest", "none", "endless in the body", "negative"],
+)
+def test_no_server_is_left_alone_for_long_nor_asked_again_and_again(
+    header: str, body: dict[str, Any], wait: float
+) -> None:
+    raw = json.dumps({"kind": "Status", "details": body}).encode()
+    assert error_of(method="GET", path="/", code=503, body=raw, retry_after=header).retry_after == wait
+
+
+def test_a_status_is_shown_in_part() -> None:
+    """It stands in logs and conditions."""
+    causes = [{"message": "y" * 10**6}] * 1000
+    raw = json.dumps({"kind": "Status", "message": "x" * 10**6, "details": {"causes": causes}}).encode()
+    error = error_of(method="GET", path="/", code=422, body=raw)
+    assert len(error.message) < 10_000
+    assert sum(map(len, error.causes)) < 10**6
+
+
+def test_a_body_that_is_nested_without_end_is_no_status() -> None:
+    error = error_of(method="GET", path="/", code=500, body=b'{"kind":' + b"[" * 200_000)
+    assert "no Kubernetes Status" in str(error)

@@ -273,6 +273,52 @@ async def test_a_watch_that_is_too_old_again_and_again_causes_no_storm_of_lists(
     assert len([seen for seen in server.seen_lists if seen.path != "/ping"]) == 1
 
 
+async def test_watches_that_end_as_soon_as_they_begin_are_not_begun_again_and_again(
+    server: ScriptedServer, client: Client
+) -> None:
+    """A server may say something in each of them. Two in a row are none that is amiss."""
+    server.lists.append(page(5))
+    server.watches.append(closes(bookmark(6)))
+    async with Followed(client, pace=FOREVER).running() as cache:
+        await until(lambda: len(server.seen_watches) == 3)
+        for _ in range(3):  # meanwhile others could have begun
+            await cache.refresh()
+        assert len(server.seen_watches) == 3
+
+
+async def test_a_server_that_is_not_trusted_has_no_more_objects_than_it_may(
+    server: ScriptedServer, client: Client
+) -> None:
+    """Neither in a list, however its pages are filled, nor by what a watch adds to it."""
+    pace = Pace(page=2, most_objects=3, first_wait=0.001, longest_wait=0.002)
+    three = [thing(name, 1, value=1) for name in "abc"]
+    server.lists.extend([page(9, *three, thing("d", 1, value=1)), page(9, *three)])
+    server.watches.append(server.hang(event("ADDED", "d", 10, value=1)))
+    async with Followed(client, pace=pace).running() as cache:
+        await until(lambda: "more than the 3 objects" in (cache.problem or ""))
+        assert not cache.is_synced
+        await cache.wait_synced()
+        await until(lambda: "more than the 3 objects" in (cache.problem or ""))
+
+
+@pytest.mark.parametrize(
+    ("pages", "says"),
+    [
+        ([page(9, thing("a", 1, value=1), thing("a", 2, value=2))], "two objects of one name"),
+        ([page(9, goes_on="on")], "does not end"),
+    ],
+    ids=["twice", "endless"],
+)
+async def test_a_list_of_a_server_that_is_not_trusted_is_believed_only_where_it_can_be(
+    pages: list[Answer], says: str, server: ScriptedServer, client: Client
+) -> None:
+    server.lists.extend(pages)
+    pace = Pace(page=2, most_objects=10, first_wait=0.001, longest_wait=0.002)
+    async with Followed(client, pace=pace).running() as cache:
+        await until(lambda: says in (cache.problem or ""))
+        assert not cache.objects
+
+
 async def test_waits_begin_anew_after_a_watch_that_delivered(server: ScriptedServer, client: Client) -> None:
     server.lists.append(page(5))
     for version in range(6, 12):

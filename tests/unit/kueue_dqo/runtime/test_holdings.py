@@ -173,3 +173,27 @@ def test_whatever_overtakes_what_the_end_is_the_state_of_the_server(data: st.Dat
             assert all(holdings.objects.get(name) == written for name, written in states[version].items())
             wrote = max(wrote, version)
     assert dict(holdings.objects) == states[-1]
+
+
+def test_only_what_happens_while_a_list_is_on_its_way_is_noted() -> None:
+    """Names come and go for ever; a note of each would be kept until the next list, which may never come."""
+    holdings = listed("5")
+    holdings.end_list()
+    for number in range(100):
+        holdings.take(f"name-{number}", str(10 + number), "x")
+        holdings.remove(f"name-{number}", str(500 + number))
+        holdings.remove(f"never-{number}", str(5_000 + number))
+    assert holdings.size_of_notes == 0
+    holdings.begin_list()
+    holdings.take("a", "9000", "A")
+    assert holdings.size_of_notes == 1
+    assert holdings.take_list("8000", {}, watch_from_it=True) == []
+    holdings.end_list()
+    assert holdings.size_of_notes == 0
+
+
+def test_a_version_that_is_longer_than_any_is_no_number() -> None:
+    """Python would refuse to read it."""
+    holdings = listed("9" * 5_000, a=("9" * 5_000, "A"))
+    assert holdings.put("a", "9" * 5_000, "B") is None
+    assert holdings.put("a", "8" * 5_000, "B") == ("a", "A", "B")

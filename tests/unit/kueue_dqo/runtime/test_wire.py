@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -95,3 +96,10 @@ def test_what_has_no_identity_is_refused(raw: bytes) -> None:
     """It is counted and logged by whoever asks."""
     with pytest.raises(msgspec.DecodeError):
         wire.decode_identity(raw)
+
+
+@pytest.mark.parametrize("decode", [wire.decode_page, wire.decode_page_end, wire.decode_event, wire.decode_identity])
+@pytest.mark.parametrize("start", [b"", b'{"metadata":', b'{"type":"ADDED","object":{"metadata":'], ids=repr)
+def test_what_is_nested_without_end_cannot_be_decoded(decode: Callable[[bytes], object], start: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        decode(start + b"[" * 200_000)

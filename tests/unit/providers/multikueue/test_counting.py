@@ -12,7 +12,7 @@ from kueue_dqo.api.multikueue import Counts, InactiveQueues
 from kueue_dqo.api.quantity import LARGEST_UNITS
 from kueue_dqo.api.quotas import quotas_by_pair
 from providers.multikueue.counting import count
-from providers.multikueue.objects import LocalQueue, Unreadable, WorkerView
+from providers.multikueue.objects import LocalQueue, Unreadable, WorkerCount, WorkerView
 from tests.unit.providers.multikueue.views import GPU, cohort, keys, parameters, problem, queue, texts, view
 
 EVERY_WAY = pytest.mark.parametrize("counts", [Counts.QUOTA_IN_FORCE, Counts.QUOTA_AND_BORROWABLE])
@@ -57,7 +57,7 @@ def test_nothing_related_counts_as_nothing(counts: Counts) -> None:
     """No LocalQueue of the name, or one that leads to a ClusterQueue that does not exist."""
     worker = view({"far": queue(default={"cpu": "3"})}, local={"ns/mine": "gone", "ns/far": "far"})
     for reached in (keys(), keys("elsewhere"), keys("mine")):
-        assert count(worker, reached, parameters(counts)) == ({}, (), {})
+        assert count(worker, reached, parameters(counts)) == WorkerCount({}, (), {})
 
 
 @EVERY_WAY
@@ -76,7 +76,7 @@ def test_a_stopped_local_queue_leads_nowhere() -> None:
     """Unless another one leads there, or inactive ones count."""
     stopped = {"ns/a": LocalQueue("q", is_stopped=True)}
     queues = {"q": queue(default={"cpu": "6"}, inactive="Stopped")}
-    assert count(view(queues, local=stopped), keys("a"), parameters()) == ({}, (), {})
+    assert count(view(queues, local=stopped), keys("a"), parameters()) == WorkerCount({}, (), {})
     assert count(view(queues, local={**stopped, "ns/b": "q"}), keys("a", "b"), parameters()).inactive == {
         "q": "Stopped"
     }

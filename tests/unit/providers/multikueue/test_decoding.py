@@ -229,8 +229,8 @@ def test_a_queue_of_the_manager_has_its_parent_and_its_checks() -> None:
     rules = [{"name": "mk", "onFlavors": ["gpu"]}, {"name": "budget"}]
     content = queue(admissionChecksStrategy={"admissionChecks": rules})
     expected = (AdmissionCheckRule("mk", ("gpu",)), AdmissionCheckRule("budget"))
-    assert decoded(content, decoding.manager_queue) == ManagerQueue("team", expected)
-    assert decoded(queue(admissionChecksStrategy=None), decoding.manager_queue) == ManagerQueue("team", ())
+    assert decoded(content, decoding.manager_queue) == ManagerQueue("team", expected, "u")
+    assert decoded(queue(admissionChecksStrategy=None), decoding.manager_queue) == ManagerQueue("team", (), "u")
 
 
 def test_a_cohort_of_the_manager_is_its_parent() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from kueue_dqo.api.multikueue import AfterGrace, FlavorMapping
+from kueue_dqo.api.durations import Duration
+from kueue_dqo.api.multikueue import AfterGrace, FlavorMapping, UnavailableWorkers
 from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.api.wording import LONGEST_MESSAGE
-from kueue_dqo.provider import InvalidCapacity, Notice, SourceUnavailable
+from kueue_dqo.provider import Notice, SourceUnavailable
 from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
 from providers.multikueue.fleet import Fleet, observe
 from providers.multikueue.mapping import FlavorMap
@@ -39,10 +41,13 @@ def looked(
     mapping: tuple[FlavorMapping, ...] = (),
     others: str | None = None,
     resources: ResourceSelection | None = None,
+    out_at_once: bool = False,
     **seen: Seen,
 ) -> Fleet:
     """One look of a process that has just begun."""
     spec, asked = parameters(mapping=mapping, others=others, resources=resources), provider(flavors)
+    if out_at_once:
+        spec = msgspec.structs.replace(spec, unavailable_workers=UnavailableWorkers(grace=Duration(0)))
     return observe(request(spec, 0, asked), FlavorMap.of(asked, spec), seen, Memory())
 
 
@@ -97,13 +102,14 @@ def test_a_zero_that_a_worker_has_is_published() -> None:
     assert amounts_of(fleet) == {"gpu": {"cpu": "2", GPU: "0"}}
 
 
-def test_a_sum_above_the_largest_quantity_is_invalid() -> None:
-    """It names the pair and the workers that have some of it; the largest itself is a capacity."""
+def test_a_sum_above_the_largest_quantity_is_the_problem_of_the_worker_with_the_most() -> None:
+    """It must not stop the others, whoever it belongs to; the largest quantity itself is a capacity."""
     assert amounts_of(looked(a=worker({"cpu": LARGEST}), b=worker({"cpu": "0"})))["gpu"]["cpu"] == LARGEST
-    with pytest.raises(InvalidCapacity) as raised:
-        looked(a=worker({"cpu": LARGEST}), b=worker({"cpu": "1"}), c=worker({GPU: "1"}))
-    assert "9223372036854775808 of gpu/cpu (a, b)" in str(raised.value)
-    assert "spec.resources.exclude of MultiKueueParameters fleet" in str(raised.value)
+    fleet = looked(out_at_once=True, a=worker({"cpu": LARGEST}), b=worker({"cpu": "1"}), c=worker({GPU: "1"}))
+    assert amounts_of(fleet) == {"gpu": {"cpu": "1", GPU: "1"}}
+    told = fleet.observation.summary
+    assert "left out: a, unavailable since" in told
+    assert f"its {LARGEST} of gpu/cpu and what the others have are more than the largest quantity" in told
 
 
 def test_what_is_not_reported_is_no_reason_to_fail() -> None:

@@ -15,10 +15,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from kueue_dqo.provider import Environment
+from kueue_dqo.runtime import answers
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import SystemClock
-from kueue_dqo.runtime.resources import COHORTS, Resource
+from kueue_dqo.runtime.pace import Pace
+from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, COHORTS, Resource
 from providers.multikueue import session, worker
 from providers.multikueue.locations import Kubeconfig, Locations
 from providers.multikueue.objects import LocalQueue, Problem, WorkerQueue, WorkerView
@@ -35,6 +37,7 @@ class Followed:
 
     def __init__(self, *, allow_insecure: bool = True) -> None:
         self.there: Kubeconfig | str | None = None
+        self.running_task: asyncio.Task[None] | None = None
         self.needed: AbstractSet[Resource] = ALWAYS
         self.registry = CollectorRegistry()
         self.changes = 0
@@ -96,7 +99,7 @@ class Followed:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.worker.run())
+        task = self.running_task = asyncio.create_task(self.worker.run())
         try:
             yield
         finally:
@@ -127,6 +130,11 @@ async def reading(followed: Followed, api: WorkerApi) -> WorkerView:
     await eventually(lambda: api.watchers == kinds)  # it replays nothing to a watch that comes later
     assert followed.view is not None
     return followed.view
+
+
+def problem_of(followed: Followed, needed: AbstractSet[Resource]) -> str:
+    seen = followed.worker.sighting(needed).seen
+    return seen.text if isinstance(seen, Problem) else ""
 
 
 def served(api: WorkerApi) -> set[str]:
@@ -212,8 +220,9 @@ async def test_a_worker_whose_kueue_is_renewed_is_read_in_the_new_version(follow
     ids=["no group", "no kind"],
 )
 async def test_a_worker_without_the_kinds_is_a_problem_until_it_has_them(
-    served: dict[str, set[str]], says: str, followed: Followed, api: WorkerApi
+    served: dict[str, set[str]], says: str, followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(session, "_ASK_FOR_MISSING_EVERY", 0.1)
     api.served = served
     followed.put(api)
     await followed.until(lambda: says in followed.problem)
@@ -225,11 +234,81 @@ async def test_a_worker_with_too_much_is_not_read(
     followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would take the memory that the others need."""
-    monkeypatch.setattr(session, "_MOST_OBJECTS", 200)
-    for number in range(201):
+    monkeypatch.setattr(session, "_PACE", Pace(page=50, most_objects=200, first_wait=0.01, longest_wait=0.05))
+    for number in range(200):
         api.put("localqueues", local_queue(f"lq-{number}", "a"))
     followed.put(api)
     await followed.until(lambda: "more than the 200 objects" in followed.problem)
+    api.remove("localqueues", "lq-0")
+    view = await reading(followed, api)
+    assert len(view.local_queues) == 200
+    api.put("localqueues", local_queue("one-more", "a"))
+    await followed.until(lambda: "more than the 200 objects" in followed.problem)
+
+
+async def test_what_one_needs_and_the_worker_lacks_is_no_problem_of_others(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One CapacityProvider may count by the worker's providers, of which that worker has no kind."""
+    monkeypatch.setattr(session, "_ASK_FOR_MISSING_EVERY", 0.1)
+    monkeypatch.setattr(worker, "_PATIENCE", 0.3)
+    await reading(followed, api)
+    more = ALWAYS | {CAPACITY_PROVIDERS}
+    followed.worker.want(more)
+    await followed.until(lambda: "capacityproviders" in problem_of(followed, more))
+    assert followed.problem == ""
+    api.objects["capacityproviders"] = {}
+    api.served["v1alpha1"] = {"capacityproviders"}
+    await followed.until(lambda: problem_of(followed, more) == "")
+    assert followed.problem == ""
+
+
+async def test_what_a_worker_gets_later_is_read_then(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It did without Cohorts, which are no problem where there are none; nothing is interrupted."""
+    monkeypatch.setattr(session, "_ASK_FOR_MISSING_EVERY", 0.1)
+    api.served = {"v1beta2": {"clusterqueues", "localqueues"}}
+    followed.needed = ALWAYS | {COHORTS}
+    followed.worker.want(followed.needed)
+    await reading(followed, api)
+    api.served["v1beta2"].add("cohorts")
+    api.put("cohorts", {"metadata": {"name": "all"}, "spec": {}})
+    await followed.until(lambda: followed.problem != "" or (followed.view is not None and followed.view.cohorts))
+    assert followed.problem == ""
+    await eventually(lambda: api.watchers == 3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"[" * 200_000,
+        b'{"metadata":{"resourceVersion":"' + b"9" * 5_000 + b'"},"items":[]}',
+        b'{"metadata":{"resourceVersion":"1"},"items":[' + b"[" * 100_000 + b"]" * 100_000 + b"]}",
+        b'{"kind":"Status","code":429,"details":{"retryAfterSeconds":' + b"9" * 400 + b"}}",
+        b'{"kind":"Status","code":503,"details":{"retryAfterSeconds":-1000}}',
+        b"\xff\xfe",
+        b"null",
+        b'{"metadata":{"resourceVersion":"1","continue":"more"},"items":[]}',
+    ],
+    ids=["deep", "long version", "deep object", "long wait", "negative wait", "no text", "null", "endless"],
+)
+@pytest.mark.parametrize("where", ["group", "list", "watch"])
+async def test_whatever_a_worker_answers_is_its_own_problem(
+    answer: bytes, where: str, followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is followed again when it has come to its senses."""
+    monkeypatch.setattr(answers, "_LONGEST_WAIT", 1)
+    monkeypatch.setattr(session, "_ASK_FOR_MISSING_EVERY", 0.2)
+    api.nonsense = {where: answer}
+    followed.put(api)
+    await eventually(lambda: api.nonsense_told >= 1)
+    assert followed.running_task is not None
+    assert not followed.running_task.done()
+    api.nonsense = {}
+    api.cut()
+    await followed.until(lambda: followed.view)
+    assert api.nonsense_told < 50
 
 
 # --- what fails ------------------------------------------------------------------------------------------------------

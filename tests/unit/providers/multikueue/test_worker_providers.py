@@ -13,7 +13,7 @@ from kueue_dqo.api.meta import Condition, ObjectMeta
 from kueue_dqo.api.multikueue import Counts, InactiveQueues, MultiKueueParametersSpec
 from kueue_dqo.api.quantity import Quantity
 from providers.multikueue.counting import count
-from providers.multikueue.objects import Unreadable, WorkerView
+from providers.multikueue.objects import Unreadable, WorkerCount, WorkerView
 from tests.unit.providers.multikueue.views import GPU, cohort, keys, parameters, problem, queue, texts, view
 
 PROVIDERS = parameters(Counts.WORKER_PROVIDERS)
@@ -160,8 +160,8 @@ def test_providers_count_for_nothing_where_no_related_queue_does(spec: MultiKueu
         providers=[provider("p")],
         orchestrators=[orchestrator("o", ("ClusterQueue", "mine"), "p")],
     )
-    assert count(worker, keys("elsewhere"), spec) == ({}, (), {})
-    assert count(worker, keys("mine"), spec) == ({}, (), {"mine": "Stopped"})
+    assert count(worker, keys("elsewhere"), spec) == WorkerCount({}, (), {})
+    assert count(worker, keys("mine"), spec) == WorkerCount({}, (), {"mine": "Stopped"})
     counted = msgspec.structs.replace(spec, inactive_queues=InactiveQueues.COUNT)
     assert texts(count(worker, keys("mine"), counted)) == {"default/cpu": "4"}
 

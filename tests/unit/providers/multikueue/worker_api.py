@@ -41,6 +41,9 @@ class WorkerApi:
         """The code by which everything is refused."""
         self.bearer = ""
         """The only one that is taken; empty: any, or none."""
+        self.nonsense: dict[str, bytes] = {}
+        """What is answered instead: to questions for the group, to lists, to watches."""
+        self.nonsense_told = 0
         self.lists: list[str] = []
         """The paths that were listed."""
         self.watchers = 0
@@ -77,6 +80,24 @@ class WorkerApi:
             if watched == resource:
                 lines.put_nowait(line)
 
+    def remove(self, resource: str, name: str) -> None:
+        """Deletes the object."""
+        self._version += 1
+        content = self.objects[resource].pop(name)
+        content = {**content, "metadata": {**content["metadata"], "resourceVersion": str(self._version)}}
+        line = json.dumps({"type": "DELETED", "object": content}).encode() + b"\n"
+        for watched, lines in self._watches:
+            if watched == resource:
+                lines.put_nowait(line)
+
+    def _nonsense(self, where: str) -> web.Response | None:
+        if where not in self.nonsense:
+            return None
+        self.nonsense_told += 1
+        body = self.nonsense[where]
+        status = 200 if b'"Status"' not in body else 503
+        return web.Response(body=body, content_type="application/json", status=status)
+
     def cut(self) -> None:
         """Ends all watches."""
         for _, lines in self._watches:
@@ -95,6 +116,8 @@ class WorkerApi:
         refusal = await self._may_go_on(request)
         if refusal is not None:
             return refusal
+        if nonsense := self._nonsense("group"):
+            return nonsense
         if not self.served:
             return _refusal(404)
         versions = [{"groupVersion": f"{GROUP}/{each}", "version": each} for each in self.served]
@@ -116,6 +139,8 @@ class WorkerApi:
             return refusal
         if resource not in self.served.get(request.match_info["version"], ()):
             return _refusal(404)
+        if nonsense := self._nonsense("watch" if "watch" in request.query else "list"):
+            return nonsense
         if "watch" in request.query:
             return await self._watch(request, resource)
         self.lists.append(request.path)
