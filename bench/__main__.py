@@ -15,6 +15,7 @@ from bench import (
     gpu_agent,
     gpu_aggregator,
     memory,
+    multikueue,
     node_inventory,
     plan,
     preemption,
@@ -35,6 +36,7 @@ FIGURES = {
     "gpu-agent": gpu_agent.measure,
     "gpu-aggregator": gpu_aggregator.measure,
     "cloud-quota": cloud_quota.measure,
+    "multikueue": multikueue.measure,
 }
 
 

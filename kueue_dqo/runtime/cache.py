@@ -163,7 +163,7 @@ class Cache(Generic[T]):
                     if isinstance(error, NotFound):
                         self._lose_resource()
                         backoff = absences
-                    await asyncio.sleep(backoff.next(at_least=retry_after(error)))
+                    await asyncio.sleep(backoff.next(at_least=self._asked_wait(error)))
                     continue
                 lists.reset()
                 absences.reset()
@@ -231,7 +231,7 @@ class Cache(Generic[T]):
             # after the storage was restored from a backup: the server accepts it and waits.
             if must_list(error) or (isinstance(error, Silent) and not delivered):
                 self._holdings.forget_position()
-            wait_for = backoff.next(at_least=retry_after(error))
+            wait_for = backoff.next(at_least=self._asked_wait(error))
         else:
             # A server that ends watches as soon as they begin is not asked again and again, whatever it sends before.
             self._hurried = self._hurried + 1 if self._clock.monotonic() - began < _SHORT else 0
@@ -239,6 +239,10 @@ class Cache(Generic[T]):
                 wait_for = backoff.next()
         if wait_for is not None:
             await asyncio.sleep(wait_for)
+
+    def _asked_wait(self, error: ApiError) -> float | None:
+        asked = retry_after(error)
+        return None if asked is None else min(asked, self._pace.longest_retry_after)
 
     def _take_event(self, line: bytes) -> None:
         try:

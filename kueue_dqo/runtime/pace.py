@@ -22,6 +22,8 @@ class Pace:
     first_wait: float = 0.5
     longest_wait: float = 10.0
     """More would save nothing worth having, and quotas would follow late after a failure."""
+    longest_retry_after: float = 300.0
+    """For so long at most is the server left alone where it asks for it."""
     longest_wait_for_resource: float = 10.0
     """While the API server does not know the resource."""
 

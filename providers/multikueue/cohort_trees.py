@@ -11,7 +11,7 @@ from kueue_dqo.api.quotas import ResourceGroup
 from providers.multikueue.objects import Unreadable, WorkerProblem, WorkerQueue, WorkerView
 
 
-class Place(NamedTuple):
+class TreeMember(NamedTuple):
     """A ClusterQueue or a Cohort in its tree."""
 
     kind: str
@@ -64,8 +64,8 @@ def _cycle(queue: str, cohorts: list[str]) -> str:
     )
 
 
-def trees_of(view: WorkerView, queues: Mapping[str, WorkerQueue]) -> Iterator[list[Place]]:
-    """The whole trees that the queues are in, one after the other; each place comes after its parent.
+def trees_of(view: WorkerView, queues: Mapping[str, WorkerQueue]) -> Iterator[list[TreeMember]]:
+    """The whole trees that the queues are in, one after the other; each member comes after its parent.
 
     A queue without a Cohort is a tree of its own. Queues and Cohorts elsewhere that cannot be read lend nothing, since
     it is not known where they are.
@@ -80,20 +80,20 @@ def trees_of(view: WorkerView, queues: Mapping[str, WorkerQueue]) -> Iterator[li
         if not isinstance(queue, Unreadable):
             members[queue.parent].append((name, queue))
     for root in sorted(set(roots.values())):
-        places: list[Place] = []
+        tree: list[TreeMember] = []
         waiting: list[tuple[str, int | None]] = [(root, None)]
         while waiting:
             cohort, parent = waiting.pop()
-            here = len(places)
+            here = len(tree)
             found = view.cohorts.get(cohort)
             quotas = () if found is None or isinstance(found, Unreadable) else found.quotas
-            places.append(Place(COHORT, cohort, parent, quotas))
-            places.extend(Place(CLUSTER_QUEUE, name, here, queue.quotas) for name, queue in members.get(cohort, ()))
+            tree.append(TreeMember(COHORT, cohort, parent, quotas))
+            tree.extend(TreeMember(CLUSTER_QUEUE, name, here, queue.quotas) for name, queue in members.get(cohort, ()))
             waiting.extend((child, here) for child in cohorts.get(cohort, ()))
-        yield places
+        yield tree
     for name, queue in sorted(queues.items()):
         if not queue.parent:
-            yield [Place(CLUSTER_QUEUE, name, None, queue.quotas)]
+            yield [TreeMember(CLUSTER_QUEUE, name, None, queue.quotas)]
 
 
 def _by_parent(children: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:

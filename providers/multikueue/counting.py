@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.kueue import CLUSTER_QUEUE
 from kueue_dqo.api.multikueue import Counts, InactiveQueues, MultiKueueParametersSpec
 from kueue_dqo.api.quantity import Format, Quantity, common_format
-from kueue_dqo.api.quotas import quotas_by_pair
+from kueue_dqo.api.quotas import ResourceGroup, quotas_by_pair
 from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
-from providers.multikueue.cohort_trees import Place, trees_of
+from providers.multikueue.cohort_trees import TreeMember, trees_of
+from providers.multikueue.decoding import STOPPED
 from providers.multikueue.lending import Limits, Node, most_usable
 from providers.multikueue.objects import Unreadable, WorkerCount, WorkerProblem, WorkerQueue, WorkerView
-from providers.multikueue.tally import LARGEST_NANOS, Tally
+from providers.multikueue.tally import LARGEST_NANOS, MOST_NUMBERS, Tally
 from providers.multikueue.worker_providers import add_providers
 
 _THE_QUEUES: Final = "the related ClusterQueues"
 _NOMINAL: Final = "nominalQuota in force"
+_NO_CLUSTER_QUEUE: Final = "NoClusterQueue"
+"""Why a LocalQueue does not count that leads to a ClusterQueue which is not there; `Stopped` is the other reason."""
+_MOST_IN_TREES: Final = 40_000
+"""ClusterQueues, Cohorts and quotas of the trees together, as `MOST_NUMBERS`: these take longer."""
 
 
 def count(view: WorkerView, reached: Collection[str], spec: MultiKueueParametersSpec) -> WorkerCount:
@@ -28,9 +34,9 @@ def count(view: WorkerView, reached: Collection[str], spec: MultiKueueParameters
     pair. Nothing related, or nothing of it active, counts as nothing.
 
     Raises:
-        WorkerProblem: a related object cannot be read, or has a number that cannot be; QuotaAndBorrowable: also one in
-            its cohort tree; WorkerProviders: a provider is missing or not ready, or none is known. The message does
-            not name the worker's cluster.
+        WorkerProblem: a related object cannot be read, or has a number that cannot be; there are too many quotas;
+            QuotaAndBorrowable: also one in its cohort tree; WorkerProviders: a provider is missing or not ready, or
+            none is known. The message does not name the worker's cluster.
     """
     related = _related(view, reached, spec.inactive_queues)
     queues = related.queues
@@ -58,38 +64,49 @@ class _Related(NamedTuple):
     queues: Mapping[str, WorkerQueue]
     """Those that count."""
     inactive: Mapping[str, str]
-    """Why the others do not, in one word."""
+    """Why the others do not, in one word; LocalQueues that lead to none by `namespace/name`."""
 
 
 def _related(view: WorkerView, reached: Collection[str], inactive_queues: InactiveQueues) -> _Related:
     excludes = inactive_queues is InactiveQueues.EXCLUDE
     problems: list[str] = []
-    names: set[str] = set()
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    stopped: dict[str, str] = {}
     for key in sorted(reached):
         local = view.local_queues.get(key)
         if isinstance(local, Unreadable):
             problems.append(f"LocalQueue {key} cannot be read: {local.why}")
-        elif local is not None and not (excludes and local.is_stopped):
-            names.add(local.cluster_queue)
+        elif local is not None and excludes and local.is_stopped:
+            stopped[key] = local.cluster_queue
+        elif local is not None:
+            keys[local.cluster_queue].append(key)
     queues: dict[str, WorkerQueue] = {}
-    inactive: dict[str, str] = {}
-    for name in sorted(names):
+    inactive = {key: STOPPED for key, name in stopped.items() if name not in keys}
+    for name in sorted(keys):
         queue = view.queues.get(name)
         if isinstance(queue, Unreadable):
             problems.append(f"{CLUSTER_QUEUE} {name} cannot be read: {queue.why}")
-        elif queue is not None and excludes and queue.inactive:
+        elif queue is None:
+            inactive |= dict.fromkeys(keys[name], _NO_CLUSTER_QUEUE)
+        elif excludes and queue.inactive:
             inactive[name] = queue.inactive
-        elif queue is not None:
+        else:
             queues[name] = queue
     if problems:
         raise WorkerProblem(some(problems))
-    return _Related(queues, inactive)
+    return _Related(queues, dict(sorted(inactive.items())))
 
 
 # --- what they have ------------------------------------------------------------------------------------------------
 
 
 def _add_quotas(queues: Mapping[str, WorkerQueue], tally: Tally) -> None:
+    number = sum(_number_of_quotas(queue.quotas) for queue in queues.values())
+    if number > MOST_NUMBERS:
+        raise WorkerProblem(
+            f"{_THE_QUEUES} have {number} quotas, more than the {MOST_NUMBERS} that are counted of a worker: have "
+            "fewer queues, flavors or resources there, or share the queues out to several CapacityProviders"
+        )
     for name, queue in queues.items():
         owner = f"{CLUSTER_QUEUE} {name}"
         for pair, quota in quotas_by_pair(queue.quotas):
@@ -99,28 +116,41 @@ def _add_quotas(queues: Mapping[str, WorkerQueue], tally: Tally) -> None:
 
 
 def _add_borrowable(view: WorkerView, queues: Mapping[str, WorkerQueue], tally: Tally) -> None:
-    for tree in trees_of(view, queues):
-        uses = [place.kind == CLUSTER_QUEUE and place.name in queues for place in tree]
+    trees = [*trees_of(view, queues)]
+    number = sum(1 + _number_of_quotas(member.quotas) for tree in trees for member in tree)
+    if number > _MOST_IN_TREES:
+        raise WorkerProblem(
+            f"the cohort trees of {_THE_QUEUES} have {number} ClusterQueues, Cohorts and quotas, more than the "
+            f"{_MOST_IN_TREES} that are counted of a worker: say counts: {Counts.QUOTA_IN_FORCE} in the parameters"
+        )
+    for tree in trees:
+        uses = [member.kind == CLUSTER_QUEUE and member.name in queues for member in tree]
         # What nobody uses does not matter, not even a number that cannot be.
         formats: dict[FlavorResource, set[Format]] = {
             pair: set()
-            for place, place_uses in zip(tree, uses, strict=True)
-            if place_uses
-            for pair, _ in quotas_by_pair(place.quotas)
+            for member, member_uses in zip(tree, uses, strict=True)
+            if member_uses
+            for pair, _ in quotas_by_pair(member.quotas)
         }
         nodes = [
-            Node(place.parent, _limits(place, formats, tally), place_uses)
-            for place, place_uses in zip(tree, uses, strict=True)
+            Node(member.parent, _limits(member, formats, tally), member_uses)
+            for member, member_uses in zip(tree, uses, strict=True)
         ]
         for pair, nanos in most_usable(nodes).items():
             tally.add(pair, nanos, common_format(formats[pair]))
 
 
-def _limits(place: Place, formats: Mapping[FlavorResource, set[Format]], tally: Tally) -> dict[FlavorResource, Limits]:
+def _number_of_quotas(groups: tuple[ResourceGroup, ...]) -> int:
+    return sum(len(flavor.resources) for group in groups for flavor in group.flavors)
+
+
+def _limits(
+    member: TreeMember, formats: Mapping[FlavorResource, set[Format]], tally: Tally
+) -> dict[FlavorResource, Limits]:
     """The quotas of the pairs that have formats, to which theirs are added. One that cannot be is as if not there."""
-    owner = str(place)
+    owner = str(member)
     limits: dict[FlavorResource, Limits] = {}
-    for pair, quota in quotas_by_pair(place.quotas):
+    for pair, quota in quotas_by_pair(member.quotas):
         if pair not in formats:
             continue
         nominal, borrowing, lending = quota.nominal_quota, _limit(quota.borrowing_limit), _limit(quota.lending_limit)

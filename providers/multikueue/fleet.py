@@ -6,10 +6,9 @@ comes after that is said in the parameters; without any worker that counts, the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
-from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.multikueue import AfterGrace, MultiKueueParametersSpec
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS
 from kueue_dqo.api.resources import FlavorResource
@@ -28,6 +27,7 @@ from providers.multikueue.totals import (
     by_manager_flavors,
     largest_of,
     without_excess,
+    zeros_of,
 )
 from providers.slips import parameters_name
 
@@ -47,14 +47,19 @@ def observe(
     flavors: FlavorMap,
     seen: Mapping[str, WorkerCount | Problem],
     memory: Memory,
+    reached: Mapping[str, frozenset[str]] | None = None,
 ) -> Fleet:
     """The exact sum over the workers that count, by the manager's flavors. It looks again when a grace ends.
+
+    A pair that it answers for and that no worker has any more is a zero.
 
     Args:
         request: about the provider.
         flavors: as what each flavor of a worker counts.
         seen: of every worker that the provider's queues reach, what counts of it now, or why it cannot be read.
         memory: what the process knows from looks before; this one adds to it, whether or not it leads to a capacity.
+        reached: the LocalQueues that are related on each worker. What was read of it by others, or counted by other
+            parameters, is not held.
 
     Raises:
         SourceUnavailable: no worker counts; one that may not be left out is beyond its grace; or one is within its
@@ -63,10 +68,13 @@ def observe(
     """
     spec, names = request.parameters, request.provider.flavor_names
     unavailable = spec.unavailable_workers
-    # A worker that comes is no part of what is published: where workers may be left out, it joins when it can be read.
-    grace_of_new = Duration(0) if unavailable.after_grace is AfterGrace.LEAVE_OUT else unavailable.grace
-    seen = without_excess(seen, flavors, spec.resources, request.now)
-    states = memory.look(request.provider, seen, unavailable.grace, request.now, grace_of_new=grace_of_new)
+    states = memory.look(
+        request.provider,
+        without_excess(seen, flavors, spec.resources, request.now),
+        unavailable,
+        request.now,
+        asked=_asked(spec, seen, reached or {}),
+    )
     outages = {cluster: state.outage for cluster, state in states.items() if state.outage is not None}
     counts = {cluster: state.counted for cluster, state in states.items() if state.counted is not None}
     _refuse_unavailable(request, counts, outages)
@@ -77,9 +85,11 @@ def observe(
     totals = added_up(workers.values())
     _refuse_too_much(request, totals, workers, outages)
     largest = largest_of(workers)
-    capacity = capacity_of(names, totals)
+    zeros = zeros_of(request.provider, spec.resources, totals)
+    capacity = capacity_of(names, {**totals, **zeros})
     summary = [
         wording.amounts_text(names, capacity, workers),
+        wording.zeros_text(names, zeros),
         wording.largest_text(names, workers, largest),
         *wording.queues_texts(counts),
         *texts_of(outages, is_counted=True),
@@ -93,6 +103,14 @@ def observe(
     look_again = memory.look_again(request.provider.metadata.name, request.now)
     observation = Observation(capacity, "; ".join(filter(None, summary)), look_again, notices)
     return Fleet(observation, workers, largest)
+
+
+def _asked(
+    spec: MultiKueueParametersSpec, workers: Iterable[str], reached: Mapping[str, frozenset[str]]
+) -> dict[str, Hashable]:
+    """What of the question makes up the count of each worker."""
+    how = (spec.counts, spec.worker_providers, spec.inactive_queues)
+    return {cluster: (*how, reached.get(cluster)) for cluster in workers}
 
 
 # --- what cannot be published ---------------------------------------------------------------------------------------
@@ -125,8 +143,8 @@ def _refuse_unavailable(
     if awaited:
         then = "what cannot be read by then is left out, as long as another worker counts"
         raise SourceUnavailable(
-            f"nothing was read of {some(awaited)} since this process began, so that the last capacity stays; {listed}; "
-            + (then if leave_out else f"it stays then as well, as {where} says")
+            f"this process has not read {some(awaited)} as it is asked for now, so that the last capacity stays; "
+            f"{listed}; " + (then if leave_out else f"it stays then as well, as {where} says")
         )
 
 

@@ -39,8 +39,9 @@ def most_usable(nodes: Sequence[Node]) -> dict[FlavorResource, int]:
     Nodes come after their parents. Each is looked at once for each pair that it, or one below it, lists.
     """
     total = {pair: 0 for node in nodes if node.uses for pair in node.limits}
-    flows: list[defaultdict[FlavorResource, _Flow]] = [defaultdict(_Flow) for _ in nodes]
-    for node, here in zip(reversed(nodes), reversed(flows), strict=True):
+    flows: dict[int, defaultdict[FlavorResource, _Flow]] = {}
+    for position in range(len(nodes) - 1, -1, -1):
+        node, here = nodes[position], flows.pop(position, None) or defaultdict(_Flow)
         for pair, limits in node.limits.items():
             if pair in total:
                 own = here[pair]
@@ -51,7 +52,7 @@ def most_usable(nodes: Sequence[Node]) -> dict[FlavorResource, int]:
             for pair, flow in here.items():
                 total[pair] += flow.used + _least(flow.quota, flow.wanted)
         else:
-            above = flows[node.parent]
+            above = flows.setdefault(node.parent, defaultdict(_Flow))
             for pair, flow in here.items():
                 _rise(flow, node.limits.get(pair, _WITHOUT_QUOTA), above[pair])
     return total

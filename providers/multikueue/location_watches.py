@@ -12,6 +12,10 @@ from kueue_dqo.runtime.resources import Resource
 
 T = TypeVar("T")
 
+_LONGEST_UNFOLLOWED: Final = 60.0
+"""Seconds for which changes may go unseen before anybody is told: an API server restarts in less."""
+_MARGIN: Final = 0.05
+"""Seconds. Whoever looks again must find that time has passed."""
 _LOOK_EVERY: Final = 10.0
 """Seconds between two looks at a file."""
 
@@ -29,7 +33,13 @@ class ObjectWatch(Generic[T]):
         name: str,
         changed: Callable[[], None],
     ) -> None:
-        """`changed` is called when `seen` may have become another; it must not raise. `decode` must not either."""
+        """`changed` is called when `seen` or `unfollowed` may have become another.
+
+        It must not raise, nor must `decode`.
+        """
+        self._clock = environment.clock
+        self._changed = changed
+        self._failing_since: float | None = None
         self._key = f"{namespace}/{name}"
         self._title = f"{resource.kind} {self._key}"
         self._way_out = (
@@ -46,7 +56,7 @@ class ObjectWatch(Generic[T]):
             namespace=namespace,
             field_selector=f"metadata.name={name}",
             # No metrics: they are of a resource as a whole, and there are several such caches.
-            on_following=changed,
+            on_following=self._followed,
         )
         self._at_first = self._cache.problem
 
@@ -61,8 +71,25 @@ class ObjectWatch(Generic[T]):
         problem = self._cache.problem
         return None if problem in {None, self._at_first} else f"{self._title}: {problem}; {self._way_out}"
 
+    @property
+    def unfollowed(self) -> str | None:
+        """Why changes of what is seen have not been seen for a minute; None where they are."""
+        since = self._failing_since
+        if since is None or not self._cache.is_synced or self._clock.monotonic() - since < _LONGEST_UNFOLLOWED:
+            return None
+        return f"changes of {self._title} are not seen: {self._way_out}; {self._cache.problem}"
+
     async def run(self) -> None:
         await self._cache.run()
+
+    def _followed(self) -> None:
+        """The API server is not followed, or is again."""
+        if self._cache.problem is None:
+            self._failing_since = None
+        elif self._failing_since is None:
+            self._failing_since = self._clock.monotonic()
+            asyncio.get_running_loop().call_later(_LONGEST_UNFOLLOWED + _MARGIN, self._changed)
+        self._changed()
 
 
 class FileWatch(Generic[T]):

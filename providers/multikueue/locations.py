@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kueue_dqo.api.kueue import MultiKueueCluster
 from kueue_dqo.provider import Environment
@@ -32,17 +32,16 @@ from providers.multikueue.profiles import (
     kubeconfig_of,
     plugins_of,
 )
+from providers.multikueue.settings import (
+    ALLOW_EXEC_PLUGINS,
+    CLUSTER_PROFILE_PLUGINS,
+    CLUSTER_PROFILES_NAMESPACE,
+    DEFAULT_FOLDER,
+    KUBECONFIG_FOLDER,
+    SECRETS_NAMESPACE,
+)
 
 T = TypeVar("T")
-
-SECRETS_NAMESPACE: Final = "secrets-namespace"
-KUBECONFIG_FOLDER: Final = "kubeconfig-folder"
-ALLOW_EXEC_PLUGINS: Final = "allow-exec-plugins"
-CLUSTER_PROFILE_PLUGINS: Final = "cluster-profile-plugins"
-"""Names of settings."""
-
-DEFAULT_FOLDER: Final = "/etc/multikueue/kubeconfigs"
-"""Where Kueue looks as well."""
 
 _Run = Callable[[], Coroutine[Any, Any, None]]
 
@@ -63,20 +62,29 @@ class Kubeconfig(NamedTuple):
 class _Watch(NamedTuple):
     run: _Run
     answer: Callable[[], Kubeconfig | str | None]
+    unfollowed: Callable[[], str | None]
+
+
+class _Known(NamedTuple):
+    answer: Kubeconfig | str | None = None
+    unfollowed: str | None = None
 
 
 class Locations:
     """What is known of the kubeconfigs of those MultiKueueClusters that are wanted, kept fresh by `run`.
 
-    `changed(cluster)` is called in the event loop when `at(cluster)` has become another, also from within `want`. It
-    must neither raise nor call `want`.
+    `changed(cluster)` is called in the event loop when `at(cluster)` or `unfollowed(cluster)` has become another, also
+    from within `want`. It must neither raise nor call `want`.
     """
 
     def __init__(self, environment: Environment, *, changed: Callable[[str], None]) -> None:
         settings = environment.settings
         self._environment = environment
         self._changed = changed
-        self._namespace = str(settings.get(SECRETS_NAMESPACE, "")) or environment.namespace
+        self._namespaces = {
+            SECRET: str(settings.get(SECRETS_NAMESPACE, "")) or environment.namespace,
+            CLUSTER_PROFILE: str(settings.get(CLUSTER_PROFILES_NAMESPACE, "")) or environment.namespace,
+        }
         self._folder = str(settings.get(KUBECONFIG_FOLDER, DEFAULT_FOLDER))
         self._allow_exec = settings.get(ALLOW_EXEC_PLUGINS) is True
         self._plugin_file = str(settings.get(CLUSTER_PROFILE_PLUGINS, ""))
@@ -86,7 +94,7 @@ class Locations:
         self._watches: dict[Place, _Watch] = {}
         """Each once, however many clusters want it."""
         self._plugins: FileWatch[tuple[Plugin, ...] | str] | None = None
-        self._known: dict[str, Kubeconfig | str | None] = {}
+        self._known: dict[str, _Known] = {}
         self._wanted = asyncio.Event()
 
     def want(self, clusters: Mapping[str, MultiKueueCluster]) -> None:
@@ -101,13 +109,17 @@ class Locations:
             self._plugins = None
         elif self._plugins is None:
             self._plugins = FileWatch(self._read_plugins, changed=self._tell_of_profiles)
-        self._known = {name: self._known.get(name) for name in self._places}
+        self._known = {name: self._known.get(name, _Known()) for name in self._places}
         self._wanted.set()
         self._tell(list(self._places))
 
     def at(self, cluster: str) -> Kubeconfig | str | None:
         """The kubeconfig; or why there is none, in words; or None while nothing is known, or it is not wanted."""
-        return self._known.get(cluster)
+        return self._known.get(cluster, _Known()).answer
+
+    def unfollowed(self, cluster: str) -> str | None:
+        """Why `at` may be an old one, since changes cannot be seen for a while already; None where they can be."""
+        return self._known.get(cluster, _Known()).unfollowed
 
     async def run(self) -> None:
         """Watches what is wanted, until it is cancelled."""
@@ -128,26 +140,27 @@ class Locations:
 
     def _place(self, cluster: MultiKueueCluster) -> Place | str:
         place = place_of(cluster)
-        if isinstance(place, Place) and place.kind != PATH and not self._namespace:
-            return f"no namespace is known in which to look for a {place.kind}; give --{SECRETS_NAMESPACE}"
+        if isinstance(place, Place) and place.kind != PATH and not self._namespaces[place.kind]:
+            setting = SECRETS_NAMESPACE if place.kind == SECRET else CLUSTER_PROFILES_NAMESPACE
+            return f"no namespace is known in which to look for a {place.kind}; give --{setting}"
         return place
 
     def _watch(self, place: Place) -> _Watch:
         if place.kind == PATH:
             file = FileWatch(lambda: read_below(self._folder, place.name), changed=lambda: self._tell_of(place))
-            return _Watch(file.run, lambda: self._of_file(place, file.seen))
+            return _Watch(file.run, lambda: self._of_file(place, file.seen), lambda: None)
         if place.kind == SECRET:
             secret = self._object_watch(SECRETS, decode_secret, place)
-            return _Watch(secret.run, lambda: self._of_secret(place, secret.seen))
+            return _Watch(secret.run, lambda: self._of_secret(place, secret.seen), lambda: secret.unfollowed)
         profile = self._object_watch(CLUSTER_PROFILES, decode_profile, place)
-        return _Watch(profile.run, lambda: self._of_profile(place, profile.seen))
+        return _Watch(profile.run, lambda: self._of_profile(place, profile.seen), lambda: profile.unfollowed)
 
     def _object_watch(self, resource: Resource, decode: Callable[[bytes], T], place: Place) -> ObjectWatch[T]:
         return ObjectWatch(
             self._environment,
             resource,
             decode,
-            namespace=self._namespace,
+            namespace=self._namespaces[place.kind],
             name=place.name,
             changed=lambda: self._tell_of(place),
         )
@@ -175,7 +188,11 @@ class Locations:
     def _tell(self, clusters: Iterable[str]) -> None:
         for name in tuple(clusters):
             place = self._places[name]
-            now = place if isinstance(place, str) else self._watches[place].answer()
+            if isinstance(place, Place):
+                watch = self._watches[place]
+                now = _Known(watch.answer(), watch.unfollowed())
+            else:
+                now = _Known(place)
             if now != self._known[name]:
                 self._known[name] = now
                 self._changed(name)
@@ -215,4 +232,4 @@ class Locations:
             return f"{origin}: {error}"
 
     def _origin(self, place: Place) -> str:
-        return f"{place.kind} {self._namespace}/{place.name}"
+        return f"{place.kind} {self._namespaces[place.kind]}/{place.name}"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.dqo import CAPACITY_SYNCHRONIZED, CapacityProvider
-from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.meta import find_condition
+from kueue_dqo.api.multikueue import AfterGrace, UnavailableWorkers
 from providers.multikueue.objects import Problem, WorkerCount
-from providers.multikueue.outages import Fate, Outage, outages_in, said
+from providers.multikueue.outages import Fate, Outage, left_out_in, outages_in, said, times_text
 
 _MARGIN: Final = 0.01
 """Seconds. Whoever looks again at the end of a grace must find that it is over."""
@@ -21,7 +21,7 @@ class WorkerState(NamedTuple):
     """What is known of one worker for one CapacityProvider."""
 
     last: WorkerCount | None
-    """What was last read of it; None: nothing, since the process began or the worker was named."""
+    """What was last read of it; None: nothing, since the process began, the worker was named or asked for the same."""
     outage: Outage | None
     """None where it can be read."""
 
@@ -38,8 +38,11 @@ class _Known(NamedTuple):
     last: WorkerCount | None
     since: datetime.datetime | None
     """Since when it is unavailable; None where it can be read."""
-    is_new: bool = False
-    """Whether it came while this process looked, and was never read."""
+    is_out: bool = False
+    """Whether nothing of it is part of what is published: it came while a process looked, or was left out by one
+    before, and was never read since."""
+    asked: Hashable = None
+    """What `last` is the answer to."""
 
 
 class Memory:
@@ -58,17 +61,22 @@ class Memory:
         if name in self._known:
             return
         condition = find_condition(provider.status.conditions, CAPACITY_SYNCHRONIZED)
-        outages = outages_in(condition.message) if condition is not None else {}
-        self._known[name] = {cluster: _Known(None, since) for cluster, since in outages.items() if since <= now}
+        message = condition.message if condition is not None else ""
+        left_out = left_out_in(message)
+        self._known[name] = {
+            cluster: _Known(None, since, cluster in left_out)
+            for cluster, since in outages_in(message).items()
+            if since <= now
+        }
 
     def look(
         self,
         provider: CapacityProvider,
         seen: Mapping[str, WorkerCount | Problem],
-        grace: Duration,
+        unavailable: UnavailableWorkers,
         now: datetime.datetime,
         *,
-        grace_of_new: Duration | None = None,
+        asked: Mapping[str, Hashable] | None = None,
     ) -> Mapping[str, WorkerState]:
         """What is to be made of each worker that is seen, by name; all others are forgotten.
 
@@ -78,11 +86,14 @@ class Memory:
         Args:
             provider: its name, and its condition where nothing is known of it yet.
             seen: what counts of each worker now, or why it cannot be read.
-            grace: how long a worker is held. A change applies to those that are unavailable already.
+            unavailable: how long a worker is held, which for those that are unavailable already changes as well, and
+                whether others need not wait for a worker of which nothing is part of what is published.
             now: UTC.
-            grace_of_new: how long a worker is waited for that came while this process looked, and was never read. It
-                is no part of what is published, so that others need not wait for it. None: as long as for any.
+            asked: what is asked of each worker. What was read of one holds for the same question alone. None: it is
+                always the same.
         """
+        asked = asked or {}
+        may_leave_out = unavailable.after_grace is AfterGrace.LEAVE_OUT
         self.resume(provider, now)
         name = provider.metadata.name
         before = self._known[name]
@@ -91,13 +102,16 @@ class Memory:
         states: dict[str, WorkerState] = {}
         for cluster, each in sorted(seen.items()):
             if isinstance(each, WorkerCount):
-                known[cluster], states[cluster] = _Known(each, None), WorkerState(each, None)
+                known[cluster] = _Known(each, None, asked=asked.get(cluster))
+                states[cluster] = WorkerState(each, None)
                 continue
-            last, since, is_new = before.get(cluster, _Known(None, None, is_new=has_looked))
-            since = min(since or each.since, each.since, now).replace(microsecond=0)
-            known[cluster] = _Known(last, since, is_new)
-            mine = grace_of_new if is_new and grace_of_new is not None else grace
-            states[cluster] = WorkerState(last, _outage(each, since, last, mine, now))
+            held = before.get(cluster, _Known(None, None, is_out=has_looked))
+            last = held.last if held.asked == asked.get(cluster) else None
+            since = min(held.since or each.since, each.since, now).replace(microsecond=0)
+            known[cluster] = held._replace(since=since)
+            until = since + datetime.timedelta(seconds=unavailable.grace.seconds)
+            fate = _fate(is_over=now >= until, is_out=held.is_out and may_leave_out, is_known=last is not None)
+            states[cluster] = WorkerState(last, Outage(since, until, said(each.text), fate))
         self._known[name], self._states[name] = known, states
         return states
 
@@ -105,13 +119,22 @@ class Memory:
         """What the last look made of the workers, by name, whether or not it led to a capacity."""
         return self._states.get(provider, {})
 
+    def reminder(self, provider: str) -> str:
+        """Since when which workers are unavailable, for a message about something else that failed; empty for none.
+
+        Without it in the message that is published, a new process would not know it.
+        """
+        known = self._known.get(provider, {})
+        times = {cluster: each.since for cluster, each in known.items() if each.since is not None}
+        return times_text(times, {cluster for cluster, each in known.items() if each.is_out})
+
     def look_again(self, provider: str, now: datetime.datetime) -> float | None:
         """Seconds until the next grace ends, by the last look; None where none will.
 
         A look that fails cannot tell it: whoever made the look has to see to it that there is another one by then.
         """
         outages = (state.outage for state in self.states(provider).values())
-        ends = [each.until for each in outages if each is not None and each.fate is not Fate.OVERDUE]
+        ends = [each.until for each in outages if each is not None and each.fate in (Fate.HELD, Fate.AWAITED)]
         return max((min(ends) - now).total_seconds(), 0.0) + _MARGIN if ends else None
 
     def forget(self, provider: str) -> None:
@@ -125,9 +148,9 @@ class Memory:
             self.forget(name)
 
 
-def _outage(
-    problem: Problem, since: datetime.datetime, last: WorkerCount | None, grace: Duration, now: datetime.datetime
-) -> Outage:
-    until = since + datetime.timedelta(seconds=grace.seconds)
-    in_time = Fate.AWAITED if last is None else Fate.HELD
-    return Outage(since, until, said(problem.text), in_time if now < until else Fate.OVERDUE)
+def _fate(*, is_over: bool, is_out: bool, is_known: bool) -> Fate:
+    if is_over:
+        return Fate.OVERDUE
+    if is_out:
+        return Fate.UNREAD
+    return Fate.HELD if is_known else Fate.AWAITED

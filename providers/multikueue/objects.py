@@ -108,7 +108,8 @@ class WorkerCount(NamedTuple):
     queues: tuple[str, ...]
     """The ClusterQueues that were counted, sorted."""
     inactive: Mapping[str, str]
-    """Related ClusterQueues that were not counted, and why, in one word."""
+    """Related queues that were not counted, and why, in one word: ClusterQueues by name, and LocalQueues that lead to
+    none by `namespace/name`."""
     uids: frozenset[str] = frozenset()
     """Of the queues that were counted."""
 

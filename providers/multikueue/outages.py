@@ -10,6 +10,7 @@ import datetime
 import enum
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from kueue_dqo.api.meta import parse_time, time_text
@@ -17,6 +18,7 @@ from providers.multikueue.foreign_text import LONGEST_WHY, one_line
 
 _LEFT_OUT: Final = "left out"
 _OVERDUE: Final = "beyond its grace"
+_BEFORE: Final = "at the last look"
 _ROOM_FOR_CAUSES: Final = 6_000
 """Characters of all causes together; beyond that, workers are listed without theirs."""
 _ROOM: Final = 16_000
@@ -30,6 +32,8 @@ class Fate(enum.Enum):
     """What was last read of it counts."""
     AWAITED = enum.auto()
     """Its grace is not over, but this process has read nothing of it yet."""
+    UNREAD = enum.auto()
+    """Its grace is not over, but nothing of it is part of what is published: the others need not wait for it."""
     OVERDUE = enum.auto()
     """Its grace is over."""
 
@@ -65,7 +69,7 @@ def texts_of(outages: Mapping[str, Outage], *, is_counted: bool) -> list[str]:
     texts: list[str] = []
     used = causes = 0
     for cluster, outage in sorted(outages.items()):
-        text = f"{_beginning(outage, overdue)}: {cluster}, unavailable since {time_text(outage.since)}"
+        text = f"{_beginning(outage, overdue)}: {_since_text(cluster, outage.since)}"
         if outage.why and causes + len(outage.why) <= _ROOM_FOR_CAUSES:
             causes += len(outage.why)
             text = f"{text}: {outage.why}"
@@ -82,16 +86,41 @@ def _beginning(outage: Outage, overdue: str) -> str:
             return f"held until {time_text(outage.until)}"
         case Fate.AWAITED:
             return f"awaited until {time_text(outage.until)}"
+        case Fate.UNREAD:
+            return _LEFT_OUT
         case Fate.OVERDUE:
             return overdue
+
+
+def times_text(times: Mapping[str, datetime.datetime], left_out: AbstractSet[str]) -> str:
+    """The same in short, for where nobody looks at workers: `at the last look: worker2, unavailable since …`.
+
+    Args:
+        times: since when which workers are unavailable.
+        left_out: those of them of which nothing is part of what is published.
+    """
+    texts: list[str] = []
+    used = 0
+    for cluster, since in sorted(times.items()):
+        text = f"{_LEFT_OUT if cluster in left_out else _BEFORE}: {_since_text(cluster, since)}"
+        used += len(text)
+        if used > _ROOM:
+            texts.append(f"and {len(times) - len(texts)} more are unavailable")
+            break
+        texts.append(text)
+    return "; ".join(texts)
+
+
+def _since_text(cluster: str, since: datetime.datetime) -> str:
+    return f"{cluster}, unavailable since {time_text(since)}"
 
 
 # --- read back from a message --------------------------------------------------------------------------------------
 
 _TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z"
 _OUTAGE: Final = re.compile(
-    rf"(?:\A|; )(?:(?:held|awaited) until {_TIME}|{_LEFT_OUT}|{_OVERDUE}): (?P<cluster>[a-z0-9.-]{{1,253}}), "
-    rf"unavailable since (?P<since>{_TIME})",
+    rf"(?:\A|; )(?:(?:held|awaited) until {_TIME}|(?P<out>{_LEFT_OUT})|{_OVERDUE}|{_BEFORE}): "
+    rf"(?P<cluster>[a-z0-9.-]{{1,253}}), unavailable since (?P<since>{_TIME})",
     re.ASCII,
 )
 
@@ -109,3 +138,11 @@ def outages_in(message: str) -> dict[str, datetime.datetime]:
             continue  # no text of ours
         found[match["cluster"]] = min(since, found.get(match["cluster"], since))
     return found
+
+
+def left_out_in(message: str) -> frozenset[str]:
+    """Which of these are left out by that message, and not told of in any other way."""
+    found = {True: set[str](), False: set[str]()}
+    for match in _OUTAGE.finditer(message):
+        found[match["out"] is not None].add(match["cluster"])
+    return frozenset(found[True] - found[False])

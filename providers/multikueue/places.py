@@ -25,7 +25,7 @@ class Place(NamedTuple):
     kind: str
     """SECRET, PATH or CLUSTER_PROFILE."""
     name: str
-    """Of the object, in the namespace of the Secrets; or the path of the file."""
+    """Of the object, in the one namespace in which such objects are read; or the path of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def decode_secret(raw: bytes) -> SecretKubeconfig | Unreadable:
     """Never raises: an error would be logged, and what it quotes might be secret."""
     try:
         data = _decode(raw).data
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return Unreadable(f"data.{KEY}: it is no base64")
     return SecretKubeconfig(data.kubeconfig if data else None)
 

@@ -84,7 +84,7 @@ def decode_profile(raw: bytes) -> ClusterProfile | Unreadable:
     """The part of a ClusterProfile that says how the cluster is reached."""
     try:
         status = msgspec.json.decode(raw, type=_Profile).status
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return Unreadable(f"{error}")
     newer, older = status.access_providers or (), status.credential_providers or ()
     return ClusterProfile({each.name: each for each in (*older, *newer)})

@@ -22,6 +22,10 @@ class WorkerRequests:
         """What counts those to one worker."""
         return _OfWorker(self._requests, worker)
 
+    def forget(self, worker: str) -> None:
+        """It is not followed any more."""
+        self._requests.remove_by_labels({"worker": worker})
+
 
 class _OfWorker:
     def __init__(self, requests: Counter, worker: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -19,26 +21,13 @@ from kueue_dqo.runtime.errors import ApiError, ConfigurationError, NotFound
 from kueue_dqo.runtime.kubeconfig_text import connection_from_text
 from kueue_dqo.runtime.pace import Pace
 from kueue_dqo.runtime.request_metrics import RequestCounter
-from kueue_dqo.runtime.resources import (
-    CAPACITY_PROVIDERS,
-    CLUSTER_QUEUES,
-    COHORTS,
-    DYNAMIC_QUOTA_ORCHESTRATORS,
-    LOCAL_QUEUES,
-    Resource,
-)
-from providers.multikueue import decoding
+from kueue_dqo.runtime.resources import Resource
 from providers.multikueue.foreign_text import one_line
+from providers.multikueue.kinds import OPTIONAL, decoder_of, view_of
 from providers.multikueue.locations import Kubeconfig
 from providers.multikueue.objects import WorkerView
+from providers.multikueue.settings import ALLOW_INSECURE_TLS
 from providers.multikueue.versions import served_resources
-
-ALLOW_INSECURE_TLS: Final = "allow-insecure-tls"
-"""The name of a setting."""
-ALWAYS: Final = frozenset({CLUSTER_QUEUES, LOCAL_QUEUES})
-"""What is read of every worker."""
-OPTIONAL: Final = frozenset({COHORTS})
-"""What a worker may do without: an older Kueue has no such kind."""
 
 _MOST_OBJECTS: Final = 20_000
 """Of one kind. A worker with more is not read: it would take the memory that the others need."""
@@ -51,9 +40,14 @@ _PACE: Final = Pace(
     inactivity=90.0,
     longest_wait=15.0,
     longest_wait_for_resource=15.0,
+    longest_retry_after=30.0,  # so that it is back well within a grace
 )
 _TOLERATED: Final = 3.0
 """Seconds for which a watch may be broken before anybody is told: most are resumed at once."""
+_SETTLED: Final = 1.0
+"""Seconds for which a watch stays open before it counts as followed again: it may break at its first line each time."""
+_STEADY: Final = 30.0
+"""Seconds of following after which the waits between tries begin anew."""
 _MARGIN: Final = 0.05
 """Seconds. Whoever looks again must find that time has passed."""
 _CONNECTING: Final = "it is being connected to"
@@ -68,6 +62,14 @@ _ASK_VERSIONS_AFTER: Final = 2.0
 """Seconds after it said that it does not know a resource any more; a definition that is made anew is back by then."""
 
 _log = structlog.get_logger(__name__)
+
+
+class _Failure(NamedTuple):
+    """A cache that does not follow, or has not done so for long enough again."""
+
+    since: float
+    """By the monotonic clock."""
+    problem: str
 
 
 class Session:
@@ -89,6 +91,8 @@ class Session:
         self.made_for: Final = (kubeconfig, wanted)
         self.version = 0
         """Grows with every change of what is read."""
+        self.server: str | None = None
+        """Where the kubeconfig leads to, once that is known."""
         self.is_outdated = False
         """Whether the worker serves other resources or versions by now than are followed."""
         self._environment = environment
@@ -97,8 +101,9 @@ class Session:
         self._trouble: str | None = _CONNECTING
         """Why nothing is followed at all."""
         self._caches: dict[Resource, Cache[Any]] = {}
-        self._failing: dict[Resource, float] = {}
-        """Since when each cache does not follow, by the monotonic clock."""
+        self._failing: dict[Resource, _Failure] = {}
+        self._steady_at = math.inf
+        """When it will have followed for a while, by the monotonic clock."""
         self._absent = asyncio.Event()
         """Set when the worker does not know a resource any more, in the version in which it is followed."""
         self._view: WorkerView | None = None
@@ -123,10 +128,11 @@ class Session:
         for resource, cache in self._caches.items():
             if resource not in needed:
                 continue
+            failure = self._failing.get(resource)
             if not cache.is_synced:
-                return cache.problem if resource in self._failing else f"its {resource.plural} are being read"
-            if cache.problem is not None and now - self._failing.get(resource, now) >= _TOLERATED:
-                return cache.problem
+                return failure.problem if failure else f"its {resource.plural} are being read"
+            if failure is not None and now - failure.since >= _TOLERATED:
+                return failure.problem
         return None
 
     def is_reading(self, needed: AbstractSet[Resource]) -> bool:
@@ -141,20 +147,30 @@ class Session:
     async def run(self) -> None:
         """Connects and follows until it is cancelled. Whatever a worker does, it is that worker's problem alone."""
         backoff = Backoff(self._environment.random, first=_FIRST_WAIT, longest=_LONGEST_WAIT)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - this is a coroutine
         while True:
+            self._steady_at = math.inf
             try:
                 connection = await self._connection()
+                if self.server is None:
+                    self.server = connection.server
+                    self._changed()
                 async with Client(
                     connection, connections=_CONNECTIONS, metrics=self._metrics, largest=_LARGEST_ANSWER
                 ) as client:
-                    await self._follow(client, backoff)
+                    await self._follow(client)
             except NotFound:
                 self._fail("its API server knows no group kueue.x-k8s.io: is Kueue installed there?")
             except (ApiError, ConfigurationError) as error:
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001 - it must not end the process
                 _log.exception("worker cannot be followed")
-                self._fail(f"what it answers cannot be used ({type(error).__name__}): the log has the traceback")
+                self._fail(f"what it answers cannot be used ({_name(error)}): the log has the traceback")
+            if task.cancelling():
+                return  # a cache failed in that very moment, and the TaskGroup raised nothing else
+            if self._environment.clock.monotonic() >= self._steady_at:
+                backoff.reset()
             await asyncio.sleep(backoff.next())
 
     async def _connection(self) -> Connection:
@@ -166,16 +182,16 @@ class Session:
             allow_insecure=settings.get(ALLOW_INSECURE_TLS) is True,
         )
 
-    async def _follow(self, client: Client, backoff: Backoff) -> None:
+    async def _follow(self, client: Client) -> None:
         """Follows what is wanted, as far as the worker serves it."""
         wanted = self.made_for[1]
         served = await served_resources(client, wanted)
         self._caches = {resource: self._cache(client, resource, served[resource]) for resource in sorted(served)}
         self._failing = {}
-        self._view = _view(self._caches)
+        self._view = view_of(self._caches)
         self._trouble = None
         self.version += 1
-        backoff.reset()
+        self._steady_at = self._environment.clock.monotonic() + _STEADY
         self._changed()
         async with asyncio.TaskGroup() as group:
             for cache in self._caches.values():
@@ -187,11 +203,11 @@ class Session:
         return Cache(
             client,
             served,
-            _decoder(served),
-            on_change=self._object_changed,
+            decoder_of(served),
+            on_change=partial(self._object_changed, resource),
             clock=self._environment.clock,
             random=self._environment.random,
-            on_following=lambda: self._followed(resource),
+            on_following=partial(self._followed, resource),
             pace=_PACE,
         )
 
@@ -217,24 +233,33 @@ class Session:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def _object_changed(self, name: str, old: Any, new: Any) -> None:
+    def _object_changed(self, resource: Resource, name: str, old: Any, new: Any) -> None:
         del name
         if old != new:
             self.version += 1
-            if all(cache.is_synced for cache in self._caches.values()):  # else the end of the first lists is told
+            if self._caches[resource].is_synced:  # else the end of its first list is told
                 self._changed()
 
     def _followed(self, resource: Resource) -> None:
         """A cache failed, or follows again."""
-        cache = self._caches[resource]
-        if cache.problem is None:
-            self._failing.pop(resource, None)
-        elif resource not in self._failing:
-            self._failing[resource] = self._environment.clock.monotonic()
-            asyncio.get_running_loop().call_later(_TOLERATED + _MARGIN, self._changed)
+        cache, failure = self._caches[resource], self._failing.get(resource)
+        loop = asyncio.get_running_loop()
+        if cache.problem is not None:
+            since = failure.since if failure else self._environment.clock.monotonic()
+            self._failing[resource] = _Failure(since, cache.problem)
+            if failure is None:
+                loop.call_later(_TOLERATED + _MARGIN, self._changed)
+        elif failure is not None:
+            loop.call_later(_SETTLED, self._settle, resource, failure)
         if cache.is_absent:
             self._absent.set()
         self._changed()
+
+    def _settle(self, resource: Resource, failure: _Failure) -> None:
+        """It follows again, unless it has failed anew since."""
+        if self._failing.get(resource) is failure:
+            del self._failing[resource]
+            self._changed()
 
     def _fail(self, trouble: str) -> None:
         is_news = trouble != self._trouble
@@ -245,30 +270,8 @@ class Session:
             self._changed()
 
 
-def _decoder(served: Resource) -> Callable[[bytes], Any]:
-    match served.plural:
-        case CLUSTER_QUEUES.plural:
-            return decoding.worker_queue(served.version)
-        case COHORTS.plural:
-            return decoding.worker_cohort(served.version)
-        case LOCAL_QUEUES.plural:
-            return decoding.local_queue
-        case CAPACITY_PROVIDERS.plural:
-            return decoding.capacity_provider
-        case _:
-            return decoding.orchestrator
-
-
-def _view(caches: Mapping[Resource, Cache[Any]]) -> WorkerView:
-    """A live view of what the caches hold."""
-
-    def held(resource: Resource) -> Mapping[str, Any]:
-        return caches[resource].objects if resource in caches else {}
-
-    return WorkerView(
-        queues=held(CLUSTER_QUEUES),
-        local_queues=held(LOCAL_QUEUES),
-        cohorts=held(COHORTS),
-        providers=held(CAPACITY_PROVIDERS),
-        orchestrators=held(DYNAMIC_QUOTA_ORCHESTRATORS),
-    )
+def _name(error: Exception) -> str:
+    """Of several that came at once, of the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return type(error).__name__

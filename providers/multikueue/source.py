@@ -14,11 +14,12 @@ from kueue_dqo.provider import (
     CapacityController,
     CapacityError,
     Environment,
+    Notice,
     Observation,
     ParametersKind,
     Request,
-    Setting,
     Source,
+    SourceUnavailable,
     WithoutParameters,
 )
 from kueue_dqo.runtime.resources import (
@@ -31,15 +32,19 @@ from kueue_dqo.runtime.resources import (
 from providers.multikueue.counting import count
 from providers.multikueue.decoding import ACTIVE
 from providers.multikueue.fleet import observe
+from providers.multikueue.kinds import ALWAYS
 from providers.multikueue.manager_watch import ManagerWatch
 from providers.multikueue.mapping import FlavorMap
 from providers.multikueue.memory import Memory
 from providers.multikueue.metrics import FleetMetrics
 from providers.multikueue.objects import ManagerQueue, Problem, Unreadable, WorkerCount, WorkerProblem, WorkerView
 from providers.multikueue.relations import related
-from providers.multikueue.session import ALWAYS
-from providers.multikueue.twins import without_twins
+from providers.multikueue.settings import SETTINGS
+from providers.multikueue.twins import refuse_twins
 from providers.multikueue.workers import Workers
+
+KUBECONFIG_NOT_FOLLOWED: Final = "KubeconfigNotFollowed"
+"""Reason of an Event: another kubeconfig of a worker would not be noticed."""
 
 
 class _Pair(NamedTuple):
@@ -74,27 +79,43 @@ class MultiKueue(Source[MultiKueueParametersSpec]):
         name, spec = request.provider.metadata.name, request.parameters
         self._keep(self._needs.keys() & {peer.provider.metadata.name for peer in request.peers} | {name})
         self._memory.resume(request.provider, request.now)
-        await self._manager.wait()
-        flavors = FlavorMap.of(request.provider, spec)
-        workers = related(self._manager.manager, request).workers
-        needed = _needed(spec)
-        self._needs[name] = dict.fromkeys(workers, needed)
-        self._place()
-        await self._workers.wait_read(workers, needed)
-        request = dataclasses.replace(request, now=self._environment.clock.now())  # the lists may have taken a while
-        # The manager may have changed meanwhile: who is gone by now is asked about anew.
-        seen = {cluster: self._seen(name, cluster, reached, spec) for cluster, reached in workers.items()}
-        own = {queue.uid for queue in self._manager.manager.queues.values() if isinstance(queue, ManagerQueue)}
-        seen = without_twins(seen, own, request.now)
         try:
-            fleet = observe(request, flavors, seen, self._memory)
+            await self._manager.wait()
+            flavors = FlavorMap.of(request.provider, spec)
+            workers = related(self._manager.manager, request).workers
+            needed = _needed(spec)
+            self._needs[name] = dict.fromkeys(workers, needed)
+            self._place()
+            await self._workers.wait_read(workers, needed)
+            if name not in self._needs:  # `forget` was called
+                raise SourceUnavailable(f"nobody asks about CapacityProvider {name} any more")
+            # The manager may have changed meanwhile: who is gone by now is asked about anew.
+            seen = {cluster: self._seen(name, cluster, reached, spec) for cluster, reached in workers.items()}
+            own = {queue.uid for queue in self._manager.manager.queues.values() if isinstance(queue, ManagerQueue)}
+            refuse_twins(self._with_held(name, seen), own)
+        except CapacityError as error:
+            reminder = self._memory.reminder(name)
+            raise type(error)(f"{error}; {reminder}" if reminder else str(error)) from error
+        request = dataclasses.replace(request, now=self._environment.clock.now())  # the lists may have taken a while
+        try:
+            fleet = observe(request, flavors, seen, self._memory, workers)
         except CapacityError as error:
             error.look_again = self._memory.look_again(name, request.now)
             raise
         finally:
             self._metrics.states(name, self._memory.states(name))
         self._metrics.counted(name, fleet)
-        return fleet.observation
+        unfollowed = self._workers.unfollowed(workers).items()
+        notices = [Notice(KUBECONFIG_NOT_FOLLOWED, f"worker {cluster}: {why}") for cluster, why in unfollowed]
+        return fleet.observation._replace(notices=(*fleet.observation.notices, *notices))
+
+    def _with_held(self, provider: str, seen: Mapping[str, WorkerCount | Problem]) -> dict[str, WorkerCount | Problem]:
+        """The same, with what was last read of those that cannot be read: it may count on."""
+        states = self._memory.states(provider)
+        return {
+            cluster: (states[cluster].last if isinstance(each, Problem) and cluster in states else None) or each
+            for cluster, each in seen.items()
+        }
 
     async def run(self) -> None:
         """Follows the manager and its workers until it is cancelled."""
@@ -189,42 +210,10 @@ def _disconnected(cluster: MultiKueueCluster) -> str | None:
     return None
 
 
-_SETTINGS: Final = (
-    Setting(
-        "secrets-namespace",
-        "Where the Secrets with the kubeconfigs of workers are, and their ClusterProfiles. Secrets of no other "
-        "namespace are read. [default: the daemon's own]",
-        "",
-        "NAMESPACE",
-    ),
-    Setting(
-        "kubeconfig-folder",
-        "The folder that kubeconfigs of MultiKueueClusters with locationType Path have to be in.",
-        "/etc/multikueue/kubeconfigs",
-        "FOLDER",
-    ),
-    Setting(
-        "cluster-profile-plugins",
-        "A file with the commands that give credentials for ClusterProfiles, as Kueue takes them. [default: none, and "
-        "ClusterProfiles are refused]",
-        "",
-        "FILE",
-    ),
-    Setting(
-        "allow-exec-plugins",
-        "Run the commands that kubeconfigs of workers name, in this process's container, with its rights.",
-        default=False,
-    ),
-    Setting(
-        "allow-insecure-tls", "Take workers whose certificate is not verified, or that speak no TLS.", default=False
-    ),
-)
-
-
 CONTROLLER: Final = CapacityController(
     name=MULTIKUEUE_CONTROLLER,
     open=MultiKueue,
     parameters=ParametersKind(MULTIKUEUE_PARAMETERS, MultiKueueParametersSpec),
     without_parameters=WithoutParameters.MISCONFIGURED,
-    settings=_SETTINGS,
+    settings=SETTINGS,
 )

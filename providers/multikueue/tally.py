@@ -14,6 +14,10 @@ from providers.sums import Sum
 
 LARGEST_NANOS: Final = LARGEST_UNITS * NANOS
 """Of the largest quantity that Kueue holds."""
+MOST_NUMBERS: Final = 100_000
+"""Of one worker. One that has more would keep the process from everything else while they are added up."""
+MOST_PAIRS: Final = 10_000
+"""Of one worker, each of which every look at the fleet goes through."""
 
 
 class Tally:
@@ -49,8 +53,14 @@ class Tally:
         """The sums, sorted by pair; `whose` names what they are of.
 
         Raises:
-            WorkerProblem: a number cannot be.
+            WorkerProblem: a number cannot be, or there are too many pairs.
         """
+        number = sum(len(total.nanos) for total in self._sums.values())
+        if number > MOST_PAIRS:
+            raise WorkerProblem(
+                f"{whose} have quotas of {number} flavors and resources, more than the {MOST_PAIRS} pairs that are "
+                "counted of a worker: have fewer there"
+            )
         found = {
             FlavorResource(flavor, resource): quantity
             for flavor, total in sorted(self._sums.items())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from kueue_dqo.api import dqo
 from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
 from kueue_dqo.api.resources import FlavorResource
@@ -49,37 +51,90 @@ def added_up(workers: Iterable[Amounts]) -> Amounts:
     return _amounts(sums)
 
 
+def zeros_of(
+    provider: dqo.CapacityProvider, selection: ResourceSelection, totals: Amounts
+) -> dict[FlavorResource, Quantity]:
+    """A zero for each pair that the provider answers for and that the totals do not have.
+
+    A pair that is not reported says nothing: a composite then goes by its other members. So what was published once
+    stays in the answer, be it lost with a worker, a queue or a mapping.
+
+    Of each orchestrated flavor, it answers for the resources of `include`, which are all that is reported then, else
+    for those that its status has and that are still selected. Zeros never make a flavor more than the API takes: the
+    last by name give way.
+    """
+    capacity = provider.status.capacity or dqo.Capacity()
+    published = {flavor.name: sorted(flavor.resources) for flavor in capacity.flavors}
+    found: dict[FlavorResource, Quantity] = {}
+    for flavor in provider.flavor_names:
+        room = dqo.MAX_FLAVOR_RESOURCES - sum(pair.flavor == flavor for pair in totals)
+        answered_for = selection.include or published.get(flavor, ())
+        pairs = [FlavorResource(flavor, resource) for resource in answered_for if selection.selects(resource)]
+        zeros = [pair for pair in pairs if pair not in totals]
+        found |= dict.fromkeys(zeros[: max(room, 0)], Quantity(0))
+    return found
+
+
 def without_excess(
     seen: Mapping[str, WorkerCount | Problem],
     flavors: FlavorMap,
     selection: ResourceSelection,
     now: datetime.datetime,
 ) -> dict[str, WorkerCount | Problem]:
-    """The same, but a worker by which a sum is above the largest quantity is a problem, and not that of the others.
+    """The same, but a worker by which the others could not be published is a problem, and not that of the others.
 
-    Of several that have something of the pair, it is the one with the most: what it says is the least likely.
+    Where a sum is above the largest quantity, it is the one with the most of that pair; where a flavor has more
+    resources than the API takes, the one with the most that no other has. What these say is the least likely.
     """
-    left = dict(seen)
     counted = {
         cluster: by_manager_flavors(cluster, each, flavors, selection)[0]
-        for cluster, each in seen.items()
+        for cluster, each in sorted(seen.items())
         if isinstance(each, WorkerCount)
     }
-    while (pair := _excessive(counted)) is not None:
-        most = largest_of(counted)[pair]
-        del counted[most.cluster]
-        left[most.cluster] = Problem(
-            f"its {brief(most.quantity)} of {pair} and what the others have are more than the largest quantity that "
-            f"Kueue holds ({LARGEST_UNITS}): lower the quotas of its queues, or leave the resource out by "
-            "spec.resources.exclude",
-            now,
-        )
-    return left
+    problems = dict([*_excessive_amounts(counted), *_excessive_resources(counted)])
+    return {**seen, **{cluster: Problem(text, now) for cluster, text in problems.items()}}
 
 
-def _excessive(workers: Mapping[str, Amounts]) -> FlavorResource | None:
-    totals = added_up(workers.values())
-    return next((pair for pair, total in sorted(totals.items()) if total.nanos > LARGEST_UNITS * NANOS), None)
+def _excessive_amounts(counted: dict[str, Amounts]) -> Iterator[tuple[str, str]]:
+    """Takes workers out until no sum is too large, and yields each, with why."""
+    totals = Counter[FlavorResource]()
+    for amounts in counted.values():
+        totals.update({pair: quantity.nanos for pair, quantity in amounts.items()})
+    for pair in sorted(totals):
+        while totals[pair] > LARGEST_UNITS * NANOS:
+            having = {cluster: amounts[pair] for cluster, amounts in counted.items() if pair in amounts}
+            most = max(having, key=having.__getitem__)
+            totals.subtract({each: quantity.nanos for each, quantity in counted.pop(most).items()})
+            text = (
+                f"its {brief(having[most])} of {pair} and what the others have are more than the largest quantity that "
+                f"Kueue holds ({LARGEST_UNITS}): lower the quotas of its queues, or leave the resource out by "
+                "spec.resources.exclude"
+            )
+            yield most, text
+
+
+def _excessive_resources(counted: dict[str, Amounts]) -> Iterator[tuple[str, str]]:
+    """Takes workers out until no flavor has too many resources, and yields each, with why."""
+    flavors: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
+    for amounts in counted.values():
+        for pair in amounts:
+            flavors[pair.flavor][pair] += 1
+    for flavor, workers in sorted(flavors.items()):
+        while (resources := sum(1 for count in workers.values() if count)) > dqo.MAX_FLAVOR_RESOURCES:
+            own = {
+                cluster: (sum(workers[pair] == 1 for pair in amounts), sum(pair in workers for pair in amounts))
+                for cluster, amounts in counted.items()
+            }
+            most = max(own, key=own.__getitem__)
+            for pair in counted.pop(most):
+                flavors[pair.flavor][pair] -= 1
+            alone, of_it = own[most]
+            text = (
+                f"{of_it} resources of its queues count as {flavor}, {alone} of them of no other worker, and the "
+                f"{resources} of all workers are more than the {dqo.MAX_FLAVOR_RESOURCES} that a flavor may have: take "
+                "some out of its queues, or choose by spec.resources"
+            )
+            yield most, text
 
 
 def _amounts(sums: Mapping[str, Sum]) -> dict[FlavorResource, Quantity]:

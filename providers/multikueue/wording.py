@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kueue_dqo.api import dqo
@@ -12,10 +12,10 @@ from kueue_dqo.api.meta import time_text
 from kueue_dqo.api.multikueue import AfterGrace
 from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.api.resources import FlavorResource
+from kueue_dqo.api.resources import CPU, FlavorResource
 from kueue_dqo.api.wording import counted, some
 from kueue_dqo.provider import Notice
-from providers.amounts import FLAVOR_WITHOUT_AMOUNTS, shown, that_is_selected
+from providers.amounts import FLAVOR_WITHOUT_AMOUNTS, that_is_selected
 from providers.multikueue.objects import WorkerCount
 from providers.multikueue.outages import Fate, Outage
 from providers.multikueue.totals import Amounts, Largest
@@ -26,6 +26,7 @@ WORKER_LEFT_OUT: Final = "WorkerLeftOut"
 """The reason of the Event about a worker that cannot be read for longer than its grace."""
 WORKER_FLAVOR_NOT_MAPPED: Final = "WorkerFlavorNotMapped"
 """The reason of the Event about flavors of workers that count as no flavor of the manager."""
+_OF_MACHINES: Final = (CPU, "memory")
 _LONGEST_AMOUNTS: Final = 4_000
 """Characters of amounts in a message: what stands behind them must not be cut off."""
 
@@ -34,16 +35,29 @@ _LONGEST_AMOUNTS: Final = 4_000
 
 
 def amounts_text(flavors: Iterable[str], capacity: dqo.Capacity, workers: Mapping[str, Amounts]) -> str:
-    """`gpu: 21 cpu, 5 nvidia.com/gpu from 2 workers; spot: nothing`, all the flavors in the order given."""
+    """`gpu: 21 cpu, 5 nvidia.com/gpu from 2 workers; spot: nothing`, all the flavors in the order given.
+
+    Of a flavor that some worker has, zeros of devices are told as well.
+    """
     by_flavor = {flavor.name: flavor.resources for flavor in capacity.flavors}
     sources = Counter(flavor for amounts in workers.values() for flavor in {pair.flavor for pair in amounts})
     texts = [
-        f"{name}: {', '.join(_shown(by_flavor[name]))} from {counted(sources[name], 'worker')}"
-        if name in by_flavor
+        f"{name}: {_amounts(by_flavor[name])} from {counted(sources[name], 'worker')}"
+        if sources[name]
         else f"{name}: nothing"
         for name in flavors
     ]
     return _cut("; ".join(texts))
+
+
+def _amounts(resources: Mapping[str, Quantity]) -> str:
+    return ", ".join(f"{resources[name]} {name}" for name in _shown(resources))
+
+
+def zeros_text(flavors: Sequence[str], zeros: Iterable[FlavorResource]) -> str:
+    """`no worker that counts has nvidia.com/gpu`: what is published as zero since no worker that counts has it."""
+    names = [pair.resource if len(flavors) == 1 else str(pair) for pair in sorted(zeros)]
+    return f"no worker that counts has {some(names)}" if names else ""
 
 
 def largest_text(
@@ -61,17 +75,16 @@ def largest_text(
             most = {
                 pair.resource: each for pair, each in largest.items() if pair.flavor == name and each.quantity.nanos
             }
-            amounts = _shown({resource: each.quantity for resource, each in most.items()})
-            told = [f"{amount} ({most[amount.partition(' ')[2]].cluster})" for amount in amounts]
+            told = [f"{most[resource].quantity} {resource} ({most[resource].cluster})" for resource in _shown(most)]
             of = "" if len(flavors) == 1 else f" of {name}"
             texts.append(f"largest single worker{of}: {', '.join(told)}")
     return _cut("; ".join(texts))
 
 
-def _shown(resources: Mapping[str, Quantity]) -> list[str]:
-    """Whatever there is, where there is nothing else to show."""
-    amounts = shown(resources, everything=True)
-    return amounts or [f"{quantity} {name}" for name, quantity in sorted(resources.items())]
+def _shown(resources: Collection[str]) -> list[str]:
+    """Which are told of: cpu, memory and devices; whatever there is, where there is nothing else."""
+    names = [name for name in resources if "/" in name or name in _OF_MACHINES]
+    return sorted(names or resources, key=lambda name: ("/" in name, name))
 
 
 def _cut(text: str) -> str:
@@ -104,9 +117,8 @@ def of_outages(outages: Mapping[str, Outage], grace: Duration, after_grace: Afte
         if outage.fate is Fate.HELD:
             held = f"what was last read of it counts until {time_text(outage.until)}, and then {then}"
             yield Notice(WORKER_HELD, f"{since}: {held}; {why}")
-        elif outage.fate is Fate.OVERDUE:
-            # One that was never read has none, where others have published without it.
-            overdue = f", for longer than its grace of {grace}," if outage.until > outage.since else ""
+        elif outage.fate in (Fate.OVERDUE, Fate.UNREAD):
+            overdue = f", for longer than its grace of {grace}," if outage.fate is Fate.OVERDUE else ""
             yield Notice(WORKER_LEFT_OUT, f"{since}{overdue} and is left out; {why}")
 
 

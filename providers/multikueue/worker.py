@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import itertools
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
@@ -13,15 +14,18 @@ import structlog
 
 from kueue_dqo.provider import Environment
 from kueue_dqo.runtime.resources import Resource
+from providers.multikueue.kinds import ALWAYS
 from providers.multikueue.locations import Kubeconfig, Locations
 from providers.multikueue.objects import Problem, WorkerView
 from providers.multikueue.requests import WorkerRequests
-from providers.multikueue.session import ALWAYS, Session
+from providers.multikueue.session import Session
 
 _PATIENCE: Final = 10.0
 """Seconds that a question waits for what has never been read, and that an old connection stays beside a new one."""
 _PATIENCE_WITH_FAILURE: Final = 2.0
 """The same where a first try has failed: another one may do."""
+_numbers: Final = itertools.count(1)
+"""Of sessions, in the order in which they are looked at."""
 
 
 class Sighting(NamedTuple):
@@ -29,7 +33,7 @@ class Sighting(NamedTuple):
 
     seen: WorkerView | Problem
     stamp: tuple[int, int]
-    """Equal stamps: nothing that counts has changed."""
+    """Equal stamps: nothing that counts has changed, nor has the worker gone and come back."""
 
 
 class Worker:
@@ -46,7 +50,7 @@ class Worker:
         changed: Callable[[], None],
     ) -> None:
         self._wanted = wanted
-        self._name = name
+        self.name: Final = name
         self._locations = locations
         self._environment = environment
         self._requests = requests
@@ -55,6 +59,8 @@ class Worker:
         self._moved = asyncio.Event()
         """Set when its kubeconfig may be another, or other resources are wanted."""
         self._progress = asyncio.Event()
+        self._is_over = False
+        """Whether it is not followed any more."""
         self._nowhere: str | None = None
         """Why there is no kubeconfig to connect by."""
         self._now: Session | None = None
@@ -62,28 +68,37 @@ class Worker:
         self._next: Session | None = None
         """What is to be looked at as soon as it has read everything."""
         self._tasks: dict[Session, asyncio.Task[None]] = {}
-        self._sessions = 0
-        self._since: dict[AbstractSet[Resource], datetime.datetime] = {}
-        """Since when there is a problem, by what is needed."""
+        self._number = 0
+        """Of the session that is looked at."""
+        self._giving_up: asyncio.TimerHandle | None = None
+        """Set while nobody knows its kubeconfig, and one that it had works on."""
+        self._since: dict[Resource, datetime.datetime] = {}
+        """Since when each cannot be trusted that cannot be now, whether or not anybody looks."""
 
     def sighting(self, needed: AbstractSet[Resource]) -> Sighting:
         """What is known of it now, for somebody who needs these resources."""
-        session = self._now
-        stamp = (self._sessions, session.version if session is not None else 0)
-        if session is None:
-            problem = self._nowhere or "its kubeconfig is being read"
-        else:
-            found = session.problem(needed)
-            if found is None and session.view is not None:
-                self._since.pop(frozenset(needed), None)
-                return Sighting(session.view, stamp)
-            problem = found or "it is being read"
-        since = self._since.setdefault(frozenset(needed), self._environment.clock.now())
-        return Sighting(Problem(problem, since), stamp)
+        session, problem = self._now, self._problem(needed)
+        stamp = (self._number, session.version if session is not None else 0)
+        if problem is None and session is not None and session.view is not None:
+            return Sighting(session.view, stamp)
+        self._note_times()
+        now = self._environment.clock.now()
+        since = min((self._since[each] for each in needed if each in self._since), default=now)
+        return Sighting(Problem(problem or "it is being read", since), stamp)
+
+    def _problem(self, needed: AbstractSet[Resource]) -> str | None:
+        if self._now is None:
+            return self._nowhere or "its kubeconfig is being read"
+        return self._now.problem(needed)
+
+    def _note_times(self) -> None:
+        now = self._environment.clock.now()
+        bad = [each for each in self._wanted if self._problem({each}) is not None]
+        self._since = {each: self._since.get(each, now) for each in bad}
 
     async def wait_read(self, needed: AbstractSet[Resource]) -> None:
         """Returns when it has been read whole, or has had the time for it since it is needed: less where it fails."""
-        while self._now is None or self._now.problem(needed) is not None:
+        while not self._is_over and (self._now is None or self._now.problem(needed) is not None):
             patience = _PATIENCE if self._is_reading(needed) else _PATIENCE_WITH_FAILURE
             left = self._wanted_since + patience - self._environment.clock.monotonic()
             if left <= 0:
@@ -103,6 +118,7 @@ class Worker:
             self._wanted = resources
             self._wanted_since = self._environment.clock.monotonic()
             self._moved.set()
+            self._note_times()  # what is not wanted any more is forgotten
 
     def move(self) -> None:
         """Its kubeconfig may have become another."""
@@ -110,22 +126,30 @@ class Worker:
 
     async def run(self) -> None:
         """Follows it until it is cancelled."""
-        structlog.contextvars.bind_contextvars(worker=self._name)
-        async with asyncio.TaskGroup() as group:
-            while True:
-                self._moved.clear()
-                self._arrange(group)
-                await self._moved.wait()
+        structlog.contextvars.bind_contextvars(worker=self.name)
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    self._moved.clear()
+                    self._arrange(group)
+                    await self._moved.wait()
+        finally:
+            self._is_over = True
+            self._progress.set()
 
     def _arrange(self, group: asyncio.TaskGroup) -> None:
         """What is known of it is read by the kubeconfig that is there now."""
-        found = self._locations.at(self._name)
+        found = self._locations.at(self.name)
+        if found is None and self._now is not None:
+            # It is elsewhere, where it is still being read: the same one may come out.
+            if self._giving_up is None:
+                self._giving_up = asyncio.get_running_loop().call_later(_PATIENCE, self._lose, None)
+            return
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
         if not isinstance(found, Kubeconfig):
-            self._end(self._next)
-            self._end(self._now)
-            self._next = self._now = None
-            self._nowhere = found
-            self._told()
+            self._lose(found)
             return
         latest = self._next or self._now
         if latest is not None and latest.made_for == (found, self._wanted) and not latest.is_outdated:
@@ -142,23 +166,35 @@ class Worker:
         def changed() -> None:
             if session.is_outdated:
                 self._moved.set()
-            if session is self._next and session.problem(self._wanted) is None:
+            if session is self._next and (session.problem(self._wanted) is None or self._is_elsewhere(session)):
                 self._take_over(session)
             else:
                 self._told()
 
         session = Session(
-            kubeconfig, self._wanted, self._environment, metrics=self._requests.of(self._name), changed=changed
+            kubeconfig, self._wanted, self._environment, metrics=self._requests.of(self.name), changed=changed
         )
         self._tasks[session] = group.create_task(session.run(), name="session with a worker")
         return session
+
+    def _is_elsewhere(self, session: Session) -> bool:
+        """Whether it leads to another server: that is another cluster, and says nothing of what this one has."""
+        return self._now is not None and session.server is not None and session.server != self._now.server
 
     def _take_over(self, session: Session) -> None:
         if session is not self._next:
             return  # it has, or is not wanted any more
         self._end(self._now)
         self._now, self._next = session, None
-        self._sessions += 1
+        self._number = next(_numbers)
+        self._told()
+
+    def _lose(self, why: str | None) -> None:
+        """There is no kubeconfig any more."""
+        self._end(self._next)
+        self._end(self._now)
+        self._next = self._now = None
+        self._nowhere = why
         self._told()
 
     def _end(self, session: Session | None) -> None:
@@ -166,5 +202,6 @@ class Worker:
             self._tasks.pop(session).cancel()
 
     def _told(self) -> None:
+        self._note_times()
         self._progress.set()
         self._changed()

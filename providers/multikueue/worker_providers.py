@@ -14,7 +14,7 @@ from kueue_dqo.api.resources import FlavorResource
 from kueue_dqo.api.wording import some
 from providers.multikueue.cohort_trees import roots_above
 from providers.multikueue.objects import Unreadable, WorkerProblem, WorkerQueue, WorkerView
-from providers.multikueue.tally import Tally
+from providers.multikueue.tally import MOST_NUMBERS, Tally
 
 _LONGEST_CAUSE: Final = 300
 """Characters of what is said about one provider, whose own message may name all its nodes."""
@@ -30,7 +30,8 @@ def add_providers(
     of the queues in it. There is at least one queue. Returns the providers in words.
 
     Raises:
-        WorkerProblem: a provider is not there or not ready; the parameters name none, and no orchestrator does.
+        WorkerProblem: a provider is not there or not ready; the parameters name none, and no orchestrator does; they
+            report too much to be counted.
     """
     names = sorted(set(spec.worker_providers)) or _discovered(view, queues)
     providers, problems = [], []
@@ -43,14 +44,22 @@ def add_providers(
             providers.append(provider)
     if problems:
         raise WorkerProblem(some(problems))
+    whose = f"the CapacityProviders {some(names)}"
+    number = sum(len(flavor.resources) for each in providers for flavor in _capacity(each).flavors)
+    if number > MOST_NUMBERS:
+        msg = f"{whose} have {number} amounts, more than the {MOST_NUMBERS} that are counted of a worker: {_WAY_OUT}"
+        raise WorkerProblem(msg)
     for provider in providers:
         _add(provider, tally)
-    return f"the CapacityProviders {some(names)}"
+    return whose
+
+
+def _capacity(provider: dqo.CapacityProvider) -> dqo.Capacity:
+    return provider.status.capacity or dqo.Capacity()
 
 
 def _add(provider: dqo.CapacityProvider, tally: Tally) -> None:
-    capacity = provider.status.capacity or dqo.Capacity()
-    for flavor in capacity.flavors:
+    for flavor in _capacity(provider).flavors:
         if flavor.name not in provider.flavor_names:
             continue
         for resource, quantity in flavor.resources.items():

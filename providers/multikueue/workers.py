@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 from kueue_dqo.api.kueue import MultiKueueCluster
 from kueue_dqo.provider import Environment
@@ -30,12 +31,13 @@ class Workers:
 
         Args:
             wanted: by the names of MultiKueueClusters.
-            clusters: those of them that exist.
+            clusters: those of them that exist. One that is deleted is let go at once, and is another if it comes back.
         """
-        self._workers = {name: self._workers.get(name) or self._worker(name, wanted[name]) for name in wanted}
+        there = wanted.keys() & clusters.keys()
+        self._workers = {name: self._workers.get(name) or self._worker(name, wanted[name]) for name in there}
         for name, worker in self._workers.items():
             worker.want(wanted[name])
-        self._locations.want({name: clusters[name] for name in wanted if name in clusters})
+        self._locations.want({name: clusters[name] for name in there})
         self._wants.set()
 
     def sighting(self, name: str, needed: AbstractSet[Resource]) -> Sighting:
@@ -44,6 +46,11 @@ class Workers:
         if worker is None:
             return Sighting(Problem("it is not followed any more", self._environment.clock.now()), (0, 0))
         return worker.sighting(needed)
+
+    def unfollowed(self, names: Collection[str]) -> dict[str, str]:
+        """Those whose kubeconfig may be an old one, since changes of it cannot be seen; and why."""
+        found = {name: self._locations.unfollowed(name) for name in sorted(names)}
+        return {name: why for name, why in found.items() if why is not None}
 
     async def wait_read(self, names: Collection[str], needed: AbstractSet[Resource]) -> None:
         """Returns when these have been read, or had the time for it since they are wanted."""
@@ -61,7 +68,8 @@ class Workers:
                 for worker in tasks.keys() - there:
                     tasks.pop(worker).cancel()
                 for worker in there - tasks.keys():
-                    tasks[worker] = group.create_task(worker.run(), name="worker")
+                    tasks[worker] = task = group.create_task(worker.run(), name="worker")
+                    task.add_done_callback(partial(self._ended, worker.name))
                 await self._wants.wait()
 
     def _worker(self, name: str, wanted: AbstractSet[Resource]) -> Worker:
@@ -74,6 +82,12 @@ class Workers:
             changed=self._environment.look,
         )
 
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        del task
+        if name not in self._workers:
+            self._requests.forget(name)
+
     def _relocated(self, name: str) -> None:
         if name in self._workers:
             self._workers[name].move()
+            self._environment.look()

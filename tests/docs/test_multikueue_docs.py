@@ -32,17 +32,20 @@ from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
 from providers.multikueue.metrics import FleetMetrics
 from providers.multikueue.profiles import plugins_of
 from providers.multikueue.requests import WorkerRequests
-from providers.multikueue.source import CONTROLLER
+from providers.multikueue.source import CONTROLLER, KUBECONFIG_NOT_FOLLOWED
 from providers.multikueue.wording import WORKER_FLAVOR_NOT_MAPPED, WORKER_HELD, WORKER_LEFT_OUT
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs/providers/multikueue.md"
 TROUBLESHOOTING: Final = ROOT / "docs/troubleshooting.md"
-EVENTS: Final = (WORKER_HELD, WORKER_LEFT_OUT, WORKER_FLAVOR_NOT_MAPPED, FLAVOR_WITHOUT_AMOUNTS)
+EVENTS: Final = (
+    *(WORKER_HELD, WORKER_LEFT_OUT, WORKER_FLAVOR_NOT_MAPPED),
+    *(KUBECONFIG_NOT_FOLLOWED, FLAVOR_WITHOUT_AMOUNTS),
+)
 PLACES: Final = (
     *sorted((ROOT / "providers/multikueue").rglob("*.py")),
     *(ROOT / "providers" / name for name in ("slips.py", "amounts.py")),
-    *(ROOT / "kueue_dqo/runtime" / name for name in ("following.py", "kubeconfig_checks.py")),
+    *(ROOT / "kueue_dqo/runtime" / name for name in ("following.py", "kubeconfig_checks.py", "listing.py")),
     ROOT / "kueue_dqo/api/readiness.py",
 )
 

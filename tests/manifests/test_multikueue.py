@@ -91,16 +91,17 @@ def test_cluster_profiles_are_read_with_their_component_alone(tmp_path: Path) ->
     assert "clusterprofiles" not in yaml.safe_dump_all(overlay(MULTIKUEUE))
     objects = _with(tmp_path, "cluster-profiles")
     assert _rules(objects, PROFILES) == {OF_KUEUE: rules}
-    assert _variables(objects) == {"DQO_SECRETS_NAMESPACE": OF_KUEUE}
+    assert _variables(objects) == {"DQO_CLUSTER_PROFILES_NAMESPACE": OF_KUEUE}
+    assert _rules(objects, SECRETS).keys() == {NAMESPACE}
     changed = [each["kind"] for each in overlay(MULTIKUEUE) if each not in objects]
     assert changed == ["Deployment"]
 
 
-def test_both_components_together_say_the_namespace_once(tmp_path: Path) -> None:
+def test_both_components_together_say_both_namespaces(tmp_path: Path) -> None:
     """For workers of both sorts."""
     objects = _with(tmp_path, "kueue-secrets", "cluster-profiles")
-    (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
-    assert [each["name"] for each in container["env"]].count("DQO_SECRETS_NAMESPACE") == 1
+    both = ("DQO_SECRETS_NAMESPACE", "DQO_CLUSTER_PROFILES_NAMESPACE")
+    assert _variables(objects) == dict.fromkeys(both, OF_KUEUE)
 
 
 def test_every_component_tells_whose_it_is(tmp_path: Path) -> None:

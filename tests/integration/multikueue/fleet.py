@@ -45,8 +45,8 @@ CPU: Final = f"{FLAVOR}/cpu"
 GPUS: Final = f"{FLAVOR}/{GPU}"
 ALL: Final = {CPU: 21, GPUS: 5}
 """What both workers have."""
-WITHOUT_2: Final = {CPU: 13}
-"""What the first has alone: GPUs are not reported any more, which makes them zero."""
+WITHOUT_2: Final = {CPU: 13, GPUS: 0}
+"""What the first has alone: GPUs that were there, and are not, are zero."""
 FIRST, SECOND, THIRD = "first", "second", "third"
 """LocalQueues; the manager has no third one."""
 TEAM: Final = "team"
@@ -157,8 +157,8 @@ class Fleet:
         self.provide(**spec)
         self.wait_whole(ALL)
 
-    def provide(self, **spec: Any) -> None:
-        """Everything is there."""
+    def provide(self, *, second: str = "", **spec: Any) -> None:
+        """Everything is there; the second worker's kubeconfig is this text, or the reader's."""
         self.worker1.plane.admin.apply(
             queue("six", {"cheap": {"cpu": 6}}),
             queue("seven", {"cheap": {"cpu": 7}}),
@@ -174,7 +174,7 @@ class Fleet:
             leads(SECOND, "eight"),
         )
         self.give(self.worker1)
-        self.give(self.worker2)
+        self.give(self.worker2, second)
         admin = self.manager.admin
         admin.apply(
             flavor(FLAVOR), cluster("worker1"), cluster("worker2"), config("worker1", "worker2"), check(),

@@ -26,7 +26,7 @@ def test_a_leader_that_is_killed_leaves_the_grace_as_it_is(fleet: Fleet) -> None
     daemons = {name: fleet.start(name, environment=QUICK_ELECTION) for name in ("first", "second")}
     fleet.begin()
     with fleet.no_dip(ALL):
-        fleet.worker2.plane.api_server.kill()
+        fleet.take("worker2")
         since = _since(fleet.wait(ALL, "held until "))
         holder = fleet.manager.admin.get(f"{LEASES}/kueue-dqo-multikueue")["spec"]["holderIdentity"]
         daemons[holder.rpartition("_")[0]].server.kill()

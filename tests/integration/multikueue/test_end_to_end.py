@@ -11,7 +11,7 @@ from tests.controlplane.kueue import NAMESPACE as KUEUE
 from tests.controlplane.kueue import start_manager
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import start_orchestrator
-from tests.integration.multikueue.fleet import CPU, FIRST, OF_THE_MANAGER, TEAM, WITHOUT_2, Fleet, quota
+from tests.integration.multikueue.fleet import CPU, FIRST, OF_THE_MANAGER, TEAM, Fleet, quota
 from tests.integration.objects import orchestrator, wait_for_condition, wait_for_quotas
 from tests.integration.orchestrator.spec_road.scenes import WORKLOADS
 from tests.integration.providers.scenes import POOL, clear
@@ -104,5 +104,5 @@ def test_kueue_reserves_what_workers_have_times_a_multiplier(kueue: Fleet) -> No
     wait_for_quotas(fleet.manager, pair=CPU, team=33)
     _wait(fleet, "next", "True")
     fleet.worker2.plane.api_server.kill()
-    fleet.wait(WITHOUT_2, "left out: worker2, ")
+    fleet.wait({CPU: 13}, "left out: worker2, ")
     wait_for_quotas(fleet.manager, pair=CPU, team=19.5)

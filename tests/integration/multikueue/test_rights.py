@@ -7,7 +7,7 @@ import pytest
 from tests.controlplane.faults import CutWatch
 from tests.controlplane.processes import eventually
 from tests.integration.daemons import rendered
-from tests.integration.multikueue.fleet import CPU, Fleet
+from tests.integration.multikueue.fleet import CPU, GPUS, Fleet
 from tests.integration.multikueue.worker import READER
 from tests.integration.objects import provider, publish
 from tests.integration.proxies import Proxy
@@ -27,7 +27,7 @@ def test_every_right_on_a_worker_is_used_and_none_is_missing(fleet: Fleet, proxy
         eventually(lambda: any((each.resource, each.verb) == (plural, "watch") for each in used()), f"{plural} watched")
 
     daemon = fleet.start("again")
-    proxy.add(CutWatch(1.0))
+    proxy.add(CutWatch(3.0))
     fleet.begin()
     fleet.give(worker, worker.kubeconfig(server=proxy.url))
     fleet.configure(counts="QuotaAndBorrowable")
@@ -36,9 +36,9 @@ def test_every_right_on_a_worker_is_used_and_none_is_missing(fleet: Fleet, proxy
         plane.admin.apply(provider("nodes", name))
         publish(plane, "nodes", {name: {"cpu": 3}})
     fleet.configure(counts="WorkerProviders", workerProviders=["nodes"])
-    fleet.wait({CPU: 6})
+    fleet.wait({CPU: 6, GPUS: 0})
     fleet.configure(counts="WorkerProviders")
-    fleet.wait({CPU: 6}, "held until ", "worker2, unavailable since ", "DynamicQuotaOrchestrator")
+    fleet.wait_failed("SourceUnavailable", "worker2, unavailable since ", "no DynamicQuotaOrchestrator distributes to")
     wait_watched("dynamicquotaorchestrators")
     daemon.server.stop()
     given = granted(rendered(READER), worker.namespace, worker.account)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.controlplane.admin import JSON_PATCH
+from tests.controlplane.faults import WATCHES
+from tests.controlplane.processes import eventually
 from tests.integration.multikueue.fleet import (
     ALL,
     CLUSTERS,
@@ -24,6 +26,7 @@ from tests.integration.multikueue.fleet import (
 )
 from tests.integration.objects import GROUP, QUEUES, groups, queue
 from tests.integration.providers.scenes import GPU, POOL, history_of_providers, published_in
+from tests.integration.proxies import running_proxy
 
 METRICS: Final = "kueue_dqo_multikueue"
 
@@ -42,16 +45,19 @@ def test_related_queues_of_all_workers_make_up_the_capacity(fleet: Fleet) -> Non
 
 def test_a_worker_that_is_down_counts_until_its_grace_is_over(fleet: Fleet) -> None:
     """Then the others are published without it, and with it again when it is back. Each is told by name."""
-    fleet.begin(unavailableWorkers={"grace": "5s"})
-    api_server = fleet.worker2.plane.api_server
+    fleet.begin(unavailableWorkers={"grace": "3s"})
     history = history_of_providers(fleet.manager)
-    api_server.kill()
+    with running_proxy(fleet.worker2.plane) as proxy:
+        fleet.give(fleet.worker2, fleet.worker2.kubeconfig(server=proxy.url))
+        eventually(lambda: proxy.count(verbs=WATCHES) > 1, "it is followed by way of the proxy")
+        fleet.wait_whole(ALL)
     said = fleet.wait(ALL, "held until ", ": worker2, unavailable since ")
     assert "worker1, unavailable" not in said
     assert _told(fleet, "worker_held") == {"worker1": 0, "worker2": 1}
-    fleet.wait(WITHOUT_2, "gpu: 13 cpu from 1 worker;", "left out: worker2, unavailable since ")
+    without = (" from 1 worker;", f"no worker that counts has {GPU};", "left out: worker2, unavailable since ")
+    fleet.wait(WITHOUT_2, *without)
     assert _told(fleet, "worker_available") == {"worker1": 1, "worker2": 0}
-    fleet.revive()
+    fleet.give(fleet.worker2)
     fleet.wait_whole(ALL)
     assert published_in(history.versions()) == [_texts(each) for each in (ALL, WITHOUT_2, ALL)]
 
@@ -112,11 +118,14 @@ def test_changes_of_the_manager_are_followed(fleet: Fleet) -> None:
 
 
 def test_a_cluster_that_is_removed_and_added_again_is_held_meanwhile(fleet: Fleet) -> None:
-    """Its object names the kubeconfig; a config that names the cluster still means it."""
+    """Its object names the kubeconfig, by which it is followed; a config that names the cluster still means it."""
+    before = len(fleet.worker2.plane.requests())
     fleet.begin()
+    eventually(lambda: fleet.worker2.watches(before) > 0, "it is watched")
     with fleet.no_dip(ALL):
         fleet.manager.admin.delete(f"{CLUSTERS}/worker2")
         fleet.wait(ALL, "held until ", "worker2, unavailable since ", "MultiKueueCluster")
+        eventually(lambda: fleet.worker2.watches(before) == 0, "nothing of it is watched any more")
         fleet.manager.admin.apply(cluster("worker2"))
         fleet.wait_whole(ALL)
 

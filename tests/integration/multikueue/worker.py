@@ -43,6 +43,14 @@ class Worker:
         self.plane.admin.delete(self.plane.admin.path_of(self._account))
         self.plane.admin.apply(self._account)
 
+    def watches(self, after: int) -> int:
+        """How many watches of the account are open that began after so many records of the API server."""
+        by_stage: dict[str, set[str]] = {"ResponseStarted": set(), "ResponseComplete": set()}
+        for each in self.plane.requests()[after:]:
+            if each["verb"] == "watch" and each["user"]["username"].endswith(f":{self.namespace}:{self.account}"):
+                by_stage[each["stage"]].add(each["auditID"])
+        return len(by_stage["ResponseStarted"] - by_stage["ResponseComplete"])
+
     def kubeconfig(
         self,
         *,

@@ -1,7 +1,8 @@
-"""The adapter of the provider for MultiKueue: its one worker is the manager itself, which saves a control plane.
+"""The adapter of the provider for MultiKueue: its one worker is the manager, which saves a control plane.
 
 Each flavor has a ClusterQueue and a LocalQueue of its name. On the manager it is the queue whose Workloads are
-dispatched; on the worker, the same object is what its LocalQueue leads to, so its quotas are what there is.
+dispatched; on the worker, the same object is what its LocalQueue leads to, so its quotas are what there is. A manager
+that is its own worker is refused, so a relay gives the objects other UIDs on the way: another cluster, as it seems.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tests.integration.multikueue.fleet import (
     leads,
     secret,
 )
+from tests.integration.multikueue.relay import running_relay, with_other_uids
 from tests.integration.multikueue.worker import READER, Worker
 from tests.integration.objects import Manifest
 from tests.integration.providers.adapter import Adapter
@@ -33,7 +35,7 @@ _WORKER: Final = "worker1"
 
 
 class MultiKueue(Adapter):
-    """A queue for each flavor, on a worker that is the same cluster."""
+    """A queue for each flavor, on a worker that is the same cluster behind a relay."""
 
     command = "multikueue"
     controller = MULTIKUEUE_CONTROLLER
@@ -43,8 +45,9 @@ class MultiKueue(Adapter):
 
     kubeconfig: str
 
-    def prepare(self, stack: ExitStack) -> None:  # noqa: ARG002  # nothing has to be ended
-        self.kubeconfig = Worker(_WORKER, self.plane).kubeconfig()
+    def prepare(self, stack: ExitStack) -> None:
+        server = stack.enter_context(running_relay(self.plane, with_other_uids))
+        self.kubeconfig = Worker(_WORKER, self.plane).kubeconfig(server=server)
 
     def spec(self) -> dict[str, Any]:
         return {

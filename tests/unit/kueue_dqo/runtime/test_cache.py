@@ -366,6 +366,18 @@ async def test_a_server_that_is_too_busy_is_left_alone_for_as_long_as_it_asks(
     assert len([seen for seen in server.seen if seen.path != "/ping"]) == 1
 
 
+async def test_a_server_is_left_alone_no_longer_than_its_follower_allows(
+    server: ScriptedServer, client: Client
+) -> None:
+    """Be it a list or a watch that is held back."""
+    busy = refuses(429, "TooManyRequests", "later", Retry_After="1000")
+    server.lists.extend([busy, page(5, thing("a", 5, value=1))])
+    server.watches.extend([busy, server.hang(event("MODIFIED", "a", 6, value=2))])
+    pace = Pace(inactivity=30, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01)
+    async with Followed(client, pace=pace).running() as cache:
+        await until(lambda: cache.objects.get("a") == 2)
+
+
 async def test_html_instead_of_a_list_is_a_problem_that_is_shown(server: ScriptedServer, client: Client) -> None:
     server.lists.extend([says(200, b"<html>Log in</html>", "text/html"), says(200, b"Log in"), page(5)])
     server.watches.append(server.hang())

@@ -78,9 +78,14 @@ def parameters(
 
 
 def provider(
-    flavors: Iterable[str] = ("gpu",), *, name: str = "fleet", message: str | None = None, status: str = "True"
+    flavors: Iterable[str] = ("gpu",),
+    *,
+    name: str = "fleet",
+    message: str | None = None,
+    status: str = "True",
+    capacity: dqo.Capacity | None = None,
 ) -> dqo.CapacityProvider:
-    """One that has published nothing, or whose condition has that message."""
+    """One that has published nothing, or that capacity, or whose condition has that message."""
     condition = Condition(dqo.CAPACITY_SYNCHRONIZED, status, dqo.SYNCHRONIZED, message or "", 1)
     return dqo.CapacityProvider(
         ObjectMeta(name, generation=1),
@@ -89,7 +94,7 @@ def provider(
             tuple(map(dqo.FlavorRef, flavors)),
             dqo.ParametersRef("kueue-dqo.dev", "MultiKueueParameters", name),
         ),
-        dqo.CapacityProviderStatus(conditions=() if message is None else (condition,)),
+        dqo.CapacityProviderStatus(capacity, () if message is None else (condition,)),
     )
 
 
@@ -121,6 +126,8 @@ class Processes:
         self.spec = spec or parameters()
         self.flavors = tuple(flavors)
         self.memory = Memory()
+        self.reached: dict[str, frozenset[str]] = {}
+        """The LocalQueues that are related, by worker."""
         self.message: str | None = None
         self.status = "False"
         self.error: CapacityError | None = None
@@ -132,10 +139,11 @@ class Processes:
 
     def look(self, now: float, **seen: Seen) -> str:
         """Publishes what is seen, and returns it: the amounts of the first flavor, or the reason of the failure."""
-        asked = provider(self.flavors, message=self.message, status=self.status)
+        capacity = None if self.fleet is None else self.fleet.observation.capacity
+        asked = provider(self.flavors, message=self.message, status=self.status, capacity=capacity)
         flavors = FlavorMap.of(asked, self.spec)
         try:
-            self.fleet = observe(request(self.spec, now, asked), flavors, seen, self.memory)
+            self.fleet = observe(request(self.spec, now, asked), flavors, seen, self.memory, self.reached)
         except CapacityError as error:
             self.error, self.status, self.message = error, "False", message_of(str(error))
             return error.reason

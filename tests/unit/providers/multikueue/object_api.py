@@ -23,11 +23,12 @@ Plain = dict[str, Any]
 
 
 class ObjectApi:
-    """Collections by their paths. `refusals` are what a collection answers instead."""
+    """Collections by their paths. `refusals` are what a collection answers instead, and those of watches alone."""
 
     def __init__(self) -> None:
         self.server = ScriptedServer()
         self.refusals: dict[str, Answer] = {}
+        self.watch_refusals: dict[str, Answer] = {}
         self.open: list[tuple[str, str]] = []
         """The collection and the selector of each watch that goes on."""
         self._objects: dict[tuple[str, str], Plain] = {}
@@ -75,8 +76,9 @@ class ObjectApi:
         return web.json_response({"metadata": {"resourceVersion": str(self._version)}, "items": items})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
-        if request.path in self.refusals:
-            return await self.refusals[request.path](request)
+        refusals = self.watch_refusals | self.refusals
+        if request.path in refusals:
+            return await refusals[request.path](request)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()

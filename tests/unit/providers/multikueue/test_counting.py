@@ -54,10 +54,13 @@ def test_queues_that_no_local_queue_leads_to_never_count(counts: Counts) -> None
 
 @pytest.mark.parametrize("counts", Counts)
 def test_nothing_related_counts_as_nothing(counts: Counts) -> None:
-    """No LocalQueue of the name, or one that leads to a ClusterQueue that does not exist."""
+    """No LocalQueue of the name, or one that leads to a ClusterQueue that does not exist, which is told."""
     worker = view({"far": queue(default={"cpu": "3"})}, local={"ns/mine": "gone", "ns/far": "far"})
-    for reached in (keys(), keys("elsewhere"), keys("mine")):
+    for reached in (keys(), keys("elsewhere")):
         assert count(worker, reached, parameters(counts)) == WorkerCount({}, (), {})
+    for inactive in InactiveQueues:
+        found = count(worker, keys("mine"), parameters(counts, inactive=inactive))
+        assert found == WorkerCount({}, (), {"ns/mine": "NoClusterQueue"})
 
 
 @EVERY_WAY
@@ -73,13 +76,16 @@ def test_inactive_queues_are_left_out_and_told(counts: Counts) -> None:
 
 
 def test_a_stopped_local_queue_leads_nowhere() -> None:
-    """Unless another one leads there, or inactive ones count."""
+    """Unless another one leads there, or inactive ones count. It is told where nothing else tells of its queue."""
     stopped = {"ns/a": LocalQueue("q", is_stopped=True)}
     queues = {"q": queue(default={"cpu": "6"}, inactive="Stopped")}
-    assert count(view(queues, local=stopped), keys("a"), parameters()) == WorkerCount({}, (), {})
-    assert count(view(queues, local={**stopped, "ns/b": "q"}), keys("a", "b"), parameters()).inactive == {
-        "q": "Stopped"
-    }
+    for there in (queues, {}):
+        found = count(view(there, local=stopped), keys("a"), parameters())
+        assert found == WorkerCount({}, (), {"ns/a": "Stopped"})
+    both: dict[str, str | LocalQueue | Unreadable] = {**stopped, "ns/b": "q"}
+    assert count(view(queues, local=both), keys("a", "b"), parameters()).inactive == {"q": "Stopped"}
+    active = view({"q": queue(default={"cpu": "6"})}, local=both)
+    assert count(active, keys("a", "b"), parameters()).inactive == {}
     found = count(view(queues, local=stopped), keys("a"), parameters(inactive=InactiveQueues.COUNT))
     assert texts(found) == {"default/cpu": "6"}
 
@@ -276,6 +282,44 @@ def test_a_limit_beyond_the_largest_quantity_is_none() -> None:
     """As for Kueue: some write it to say so."""
     queues = {"q": queue("all", default={"cpu": "1 borrow=10E lend=10E"}), "r": queue("all", default={"cpu": "4"})}
     assert texts(count(view(queues), keys("q"), parameters(Counts.QUOTA_AND_BORROWABLE))) == {"default/cpu": "5"}
+
+
+# --- what would take too long ----------------------------------------------------------------------------------------
+
+
+def test_a_worker_with_too_many_quotas_is_a_problem() -> None:
+    """Nothing else could be done while they are added up. As many as that are counted."""
+    many = {f"r{index}": "1" for index in range(1000)}
+    queues = {f"q{index}": queue(default=many) for index in range(100)}
+    assert len(count(view(queues), keys(*queues), parameters()).amounts) == 1000
+    queues["one"] = queue(default={"cpu": "1"})
+    told = problem(view(queues), keys(*queues), parameters())
+    assert told.startswith("the related ClusterQueues have 100001 quotas, more than the 100000 that are counted")
+    few = view({**queues, "one": queue(default={"cpu": "1"})})
+    assert texts(count(few, keys("one"), parameters())) == {"default/cpu": "1"}
+
+
+@EVERY_WAY
+def test_a_worker_with_too_many_flavors_and_resources_is_a_problem(counts: Counts) -> None:
+    many = {f"r{index}": "1" for index in range(10_000)}
+    worker = view({"q": queue(default=many), "r": queue(default={"r1": "1"}), "s": queue(other={"r1": "1"})})
+    assert len(count(worker, keys("q", "r"), parameters(counts)).amounts) == 10_000
+    told = problem(worker, keys("q", "s"), parameters(counts))
+    assert told.startswith("the related ClusterQueues have quotas of 10001 flavors and resources, more than the 10000")
+
+
+def test_a_cohort_tree_with_too_many_quotas_is_a_problem() -> None:
+    """Those of others in it as well, and they themselves; trees that nothing related is in do not matter."""
+    many = {f"r{index}": "1" for index in range(99)}
+    others = {f"q{index}": queue("all", default=many) for index in range(399)}
+    spec = parameters(Counts.QUOTA_AND_BORROWABLE)
+    mine = queue("all", default=dict.fromkeys([*many][:98], "1"))
+    assert count(view({**others, "mine": mine}), keys("mine"), spec).queues == ("mine",)
+    worker = view({**others, "mine": queue("all", default=many), "apart": queue(default={"cpu": "1"})})
+    told = problem(worker, keys("mine"), spec)
+    assert told.startswith("the cohort trees of the related ClusterQueues have 40001 ClusterQueues, Cohorts and quotas")
+    assert "say counts: QuotaInForce" in told
+    assert texts(count(worker, keys("apart"), spec)) == {"default/cpu": "1"}
 
 
 # --- what holds of every worker --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kueue_dqo.api.durations import Duration
-from kueue_dqo.api.multikueue import AfterGrace, FlavorMapping, UnavailableWorkers
+from kueue_dqo.api.multikueue import AfterGrace, Counts, FlavorMapping, InactiveQueues, UnavailableWorkers
 from kueue_dqo.api.parameters import ResourceSelection
 from kueue_dqo.api.wording import LONGEST_MESSAGE
 from kueue_dqo.provider import Notice, SourceUnavailable
@@ -107,6 +107,8 @@ def test_a_sum_above_the_largest_quantity_is_the_problem_of_the_worker_with_the_
     assert amounts_of(looked(a=worker({"cpu": LARGEST}), b=worker({"cpu": "0"})))["gpu"]["cpu"] == LARGEST
     fleet = looked(out_at_once=True, a=worker({"cpu": LARGEST}), b=worker({"cpu": "1"}), c=worker({GPU: "1"}))
     assert amounts_of(fleet) == {"gpu": {"cpu": "1", GPU: "1"}}
+    both = looked(out_at_once=True, a=worker({"cpu": LARGEST}), b=worker({"cpu": LARGEST}), c=worker({"cpu": "1"}))
+    assert amounts_of(both) == {"gpu": {"cpu": "1"}}
     told = fleet.observation.summary
     assert "left out: a, unavailable since" in told
     assert f"its {LARGEST} of gpu/cpu and what the others have are more than the largest quantity" in told
@@ -225,9 +227,10 @@ def test_a_worker_that_is_gone_for_a_while_counts_until_its_grace_is_over() -> N
         "held until 2026-12-01T12:05:50Z: worker2, unavailable since 2026-12-01T12:00:50Z: connection refused"
     )
     assert fleet.look(349, worker1=WORKER1, worker2=down(50)) == f"21 cpu, 5 {GPU}"
-    assert fleet.look(350, worker1=WORKER1, worker2=down(50)) == "13 cpu"
+    assert fleet.look(350, worker1=WORKER1, worker2=down(50)) == f"13 cpu, 0 {GPU}"
     assert fleet.message == (
-        "gpu: 13 cpu from 1 worker; left out: worker2, unavailable since 2026-12-01T12:00:50Z: connection refused"
+        "gpu: 13 cpu, 0 nvidia.com/gpu from 1 worker; no worker that counts has nvidia.com/gpu; "
+        "left out: worker2, unavailable since 2026-12-01T12:00:50Z: connection refused"
     )
     assert fleet.look(400, worker1=WORKER1, worker2=WORKER2) == f"21 cpu, 5 {GPU}"
     assert "worker2, unavailable" not in str(fleet.message)
@@ -243,7 +246,46 @@ def test_what_is_held_counts_by_the_present_mapping() -> None:
     fleet = Processes()
     fleet.look(0, worker1=WORKER1, worker2=WORKER2)
     fleet.spec = parameters(mapping=[FlavorMapping("gpu", "gpu", ("worker1",))])
-    assert fleet.look(60, worker1=WORKER1, worker2=down(50)) == "13 cpu"
+    assert fleet.look(60, worker1=WORKER1, worker2=down(50)) == f"13 cpu, 0 {GPU}"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"counts": Counts.QUOTA_AND_BORROWABLE},
+        {"counts": Counts.WORKER_PROVIDERS},
+        {"worker_providers": ("nodes",)},
+        {"inactive_queues": InactiveQueues.COUNT},
+        {},
+    ],
+    ids=str,
+)
+def test_what_was_counted_in_another_way_is_not_held(changes: dict[str, object]) -> None:
+    """Or of other LocalQueues. It is waited for; and where the question is the old one again, it holds again."""
+    fleet = Processes()
+    before = fleet.spec
+    fleet.reached = {"worker1": frozenset({"ns/a"}), "worker2": frozenset({"ns/a", "ns/b"})}
+    fleet.look(0, worker1=WORKER1, worker2=WORKER2)
+    assert fleet.look(60, worker1=WORKER1, worker2=down(50)) == f"21 cpu, 5 {GPU}"
+    fleet.spec = msgspec.structs.replace(before, **changes)
+    if not changes:
+        fleet.reached = {"worker1": frozenset({"ns/a"}), "worker2": frozenset({"ns/a"})}
+    assert fleet.look(70, worker1=WORKER1, worker2=down(50)) == SourceUnavailable.reason
+    assert "awaited until 2026-12-01T12:05:50Z: worker2, unavailable since 2026-12-01T12:00:50Z" in str(fleet.message)
+    fleet.spec, fleet.reached["worker2"] = before, frozenset({"ns/a", "ns/b"})
+    assert fleet.look(80, worker1=WORKER1, worker2=down(50)) == f"21 cpu, 5 {GPU}"
+    fleet.spec = msgspec.structs.replace(before, **changes)
+    assert fleet.look(350, worker1=WORKER1, worker2=down(50)) == f"13 cpu, 0 {GPU}"
+
+
+def test_what_does_not_change_the_count_of_a_worker_leaves_it_held() -> None:
+    """Another worker's LocalQueues, or what of the count is reported."""
+    fleet = Processes()
+    fleet.reached = {"worker1": frozenset({"ns/a"}), "worker2": frozenset({"ns/a"})}
+    fleet.look(0, worker1=WORKER1, worker2=WORKER2)
+    fleet.reached["worker1"] = frozenset({"ns/b"})
+    fleet.spec = parameters(resources=ResourceSelection(include=("cpu",)))
+    assert fleet.look(60, worker1=WORKER1, worker2=down(50)) == "21 cpu"
 
 
 def test_a_worker_that_may_not_be_left_out_stops_everything_after_its_grace() -> None:
@@ -298,7 +340,7 @@ def test_a_worker_of_which_nothing_is_known_is_waited_for(after_grace: AfterGrac
     fleet = Processes(parameters(after_grace=after_grace))
     assert fleet.look(60, worker1=WORKER1, worker2=down(50)) == SourceUnavailable.reason
     assert fleet.message == (
-        "nothing was read of worker2 since this process began, so that the last capacity stays; awaited until "
+        "this process has not read worker2 as it is asked for now, so that the last capacity stays; awaited until "
         f"2026-12-01T12:05:50Z: worker2, unavailable since 2026-12-01T12:00:50Z: connection refused; {then}"
     )
     assert fleet.look(350, worker1=WORKER1, worker2=down(50)) == afterwards
@@ -357,6 +399,18 @@ def test_events_say_what_comes_after_the_grace() -> None:
     fleet.look(0, worker1=WORKER1, worker2=WORKER2)
     fleet.look(60, worker1=WORKER1, worker2=down(50))
     assert "and then nothing new is published" in notices(fleet)[0].message
+
+
+def test_an_event_tells_of_a_worker_that_was_never_read() -> None:
+    """Until its grace is over, it is not out for longer than that."""
+    fleet = Processes()
+    fleet.look(0, worker1=WORKER1)
+    fleet.look(60, worker1=WORKER1, worker2=down(60))
+    [told] = notices(fleet)
+    assert told.reason == WORKER_LEFT_OUT
+    assert told.message.startswith(
+        "MultiKueueCluster worker2 is unavailable since 2026-12-01T12:01:00Z and is left out; "
+    )
 
 
 # --- bounds --------------------------------------------------------------------------------------------------------

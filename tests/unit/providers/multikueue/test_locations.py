@@ -183,6 +183,47 @@ async def test_a_missing_right_is_told_with_the_role_that_is_needed(api: ObjectA
         )
 
 
+async def test_a_secret_that_may_not_be_watched_is_told_after_a_while(
+    api: ObjectApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of it counts on, but another kubeconfig would never be noticed."""
+    monkeypatch.setattr(location_watches, "_LONGEST_UNFOLLOWED", 0.1)
+    message = 'secrets is forbidden: User "dqo" cannot watch resource "secrets"'
+    api.watch_refusals[SECRETS] = refuses(403, "Forbidden", message)
+    api.put(SECRETS, "one", **encoded(b"first"))
+    async with watched(api) as seen:
+        seen.want(cluster("w", "one"))
+        await seen.text("w", b"first")
+        await until(lambda: seen.changes == ["w", "w"])
+        assert seen.locations.unfollowed("w") == (
+            "changes of Secret ours/one are not seen: reading it takes a Role in the namespace ours that allows list "
+            f"and watch of secrets with the resourceName one; no permission to watch secrets: {message}"
+        )
+        await seen.text("w", b"first")
+        api.watch_refusals.clear()
+        await until(lambda: seen.locations.unfollowed("w") is None)
+        assert seen.changes == ["w", "w", "w"]
+
+
+async def test_a_watch_that_breaks_off_for_a_moment_is_not_told(
+    api: ObjectApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.put(SECRETS, "one", **encoded(b"first"))
+    async with watched(api) as seen:
+        seen.want(cluster("w", "one"))
+        await until(lambda: api.open)
+        requests = len(api.server.seen)
+        api.watch_refusals[SECRETS] = refuses(503)
+        api.end_watches()
+        await until(lambda: len(api.server.seen) > requests + 1)
+        api.watch_refusals.clear()
+        await until(lambda: api.open)
+        assert seen.locations.unfollowed("w") is None
+        monkeypatch.setattr(location_watches, "_LONGEST_UNFOLLOWED", 0.0)
+        assert seen.locations.unfollowed("w") is None
+        assert seen.changes == ["w"]
+
+
 async def test_what_was_read_counts_while_the_api_server_cannot_be_reached(api: ObjectApi) -> None:
     api.put(SECRETS, "one", **encoded(b"first"))
     async with watched(api) as seen:
@@ -237,12 +278,26 @@ async def test_the_namespace_of_the_secrets_can_be_another(api: ObjectApi) -> No
         assert (await seen.text("w", b"first")).origin == "Secret theirs/one"
 
 
+async def test_cluster_profiles_have_a_namespace_of_their_own(api: ObjectApi, tmp_path: Path) -> None:
+    """So that Secrets can stay in the daemon's, where no other program's of the same names are."""
+    api.put(SECRETS, "one", **encoded(b"first"))
+    api.put(PROFILES.replace("ours", "theirs"), "p", **profile())
+    plugins = str(plugin_file(tmp_path))
+    async with watched(api, cluster_profiles_namespace="theirs", cluster_profile_plugins=plugins) as seen:
+        seen.want(cluster("v", "one"), cluster("w", profile="p"))
+        assert (await seen.text("v", b"first")).origin == "Secret ours/one"
+        await until(lambda: isinstance(seen.at("w"), Kubeconfig))
+        found = seen.at("w")
+        assert isinstance(found, Kubeconfig)
+        assert found.origin == "ClusterProfile theirs/p"
+
+
 async def test_without_a_namespace_nothing_is_asked(api: ObjectApi) -> None:
     async with watched(api, namespace="") as seen:
         seen.want(cluster("v", "one"), cluster("w", profile="one"))
         for name, kind in (("v", "Secret"), ("w", "ClusterProfile")):
-            words = f"no namespace is known in which to look for a {kind}; give --secrets-namespace"
-            assert seen.at(name) == words
+            setting = {"Secret": "--secrets-namespace", "ClusterProfile": "--cluster-profiles-namespace"}[kind]
+            assert seen.at(name) == f"no namespace is known in which to look for a {kind}; give {setting}"
     assert api.server.seen == []
 
 

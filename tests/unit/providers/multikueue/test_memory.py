@@ -15,7 +15,7 @@ from kueue_dqo.api.wording import LONGEST_MESSAGE, message_of
 from kueue_dqo.provider import SourceUnavailable
 from providers.multikueue.memory import Memory
 from providers.multikueue.objects import Problem
-from providers.multikueue.outages import Fate, Outage, outages_in, said, texts_of
+from providers.multikueue.outages import Fate, Outage, left_out_in, outages_in, said, texts_of
 from tests.unit.providers.multikueue.fleets import Processes, Seen, at, down, parameters, provider, worker
 
 UNAVAILABLE = SourceUnavailable.reason
@@ -70,6 +70,7 @@ def test_a_worker_that_comes_and_was_never_read_holds_up_no_other() -> None:
     fleet.look(0, a=OTHER)
     assert fleet.look(60, a=OTHER, w=down(60)) == "1 cpu"
     assert "left out: w, unavailable since" in str(fleet.message)
+    assert fleet.memory.look_again("fleet", at(60)) is None
     assert fleet.look(70, a=OTHER, w=UP) == "11 cpu"
     assert fleet.look(80, a=OTHER, w=down(80)) == "11 cpu"
 
@@ -134,10 +135,10 @@ def test_states_are_known_after_a_failure_as_well() -> None:
 
 
 def test_providers_do_not_share_what_is_known() -> None:
-    memory, grace = Memory(), parameters().unavailable_workers.grace
+    memory, unavailable = Memory(), parameters().unavailable_workers
     one, two = provider(name="one"), provider(name="two")
-    memory.look(one, {"w": UP}, grace, at(0))
-    outage = memory.look(two, {"w": down(0)}, grace, at(0))["w"].outage
+    memory.look(one, {"w": UP}, unavailable, at(0))
+    outage = memory.look(two, {"w": down(0)}, unavailable, at(0))["w"].outage
     assert outage is not None
     assert outage.fate is Fate.AWAITED
 
@@ -211,6 +212,80 @@ def test_a_restart_while_the_capacity_is_invalid_knows_since_when() -> None:
     assert since(fleet) == 50
 
 
+def test_a_worker_that_was_left_out_is_left_out_by_a_new_process_as_well() -> None:
+    """At once: it is no part of what is published. It joins when it can be read, and has its grace from then on."""
+    fleet = Processes()
+    fleet.look(0, a=OTHER)
+    assert fleet.look(60, a=OTHER, w=down(60)) == "1 cpu"
+    for now in (70, 80):
+        fleet.restart()
+        assert fleet.look(now, a=OTHER, w=down(now)) == "1 cpu"
+        assert "left out: w, unavailable since 2026-12-01T12:01:00Z" in str(fleet.message)
+    assert fleet.look(90, a=OTHER, w=UP) == "11 cpu"
+    assert fleet.look(100, a=OTHER, w=down(100)) == "11 cpu"
+
+
+def test_a_worker_that_was_left_out_stays_so_while_others_fail() -> None:
+    """What fails in between says so as well."""
+    fleet = Processes()
+    fleet.look(0, a=OTHER)
+    fleet.look(60, a=OTHER, w=down(60))
+    assert fleet.look(301, a=down(0), w=down(60)) == UNAVAILABLE
+    fleet.restart()
+    assert fleet.look(302, a=OTHER, w=down(302)) == "1 cpu"
+
+
+def test_a_worker_that_was_held_or_waited_for_is_waited_for_by_a_new_process() -> None:
+    fleet = Processes()
+    fleet.look(0, a=OTHER, v=OTHER, w=UP)
+    assert fleet.look(60, a=OTHER, v=OTHER, w=down(50)) == "12 cpu"
+    for now in (70, 80):
+        fleet.restart()
+        assert fleet.look(now, a=OTHER, v=OTHER, w=down(now)) == UNAVAILABLE
+
+
+def test_where_no_worker_may_be_left_out_one_that_was_is_waited_for() -> None:
+    fleet = Processes()
+    fleet.look(0, a=OTHER)
+    fleet.look(60, a=OTHER, w=down(60))
+    fleet.restart()
+    fleet.spec = parameters(after_grace=AfterGrace.SOURCE_UNAVAILABLE)
+    assert fleet.look(70, a=OTHER, w=down(70)) == UNAVAILABLE
+
+
+def test_a_message_about_something_else_reminds_of_what_is_unavailable() -> None:
+    """Since when each is, and whether others were published without it: through failing looks and restarts."""
+    fleet = Processes()
+    assert fleet.memory.reminder("fleet") == ""
+    fleet.look(0, a=OTHER, w=UP)
+    assert fleet.memory.reminder("fleet") == ""
+    fleet.look(60, a=OTHER, new=down(55), w=down(50))
+    reminder = fleet.memory.reminder("fleet")
+    assert reminder == (
+        "left out: new, unavailable since 2026-12-01T12:00:55Z; "
+        "at the last look: w, unavailable since 2026-12-01T12:00:50Z"
+    )
+    for now in (70, 80):
+        fleet.restart()
+        fleet.message = f"MultiKueueParameters fleet: spec is wrong; {reminder}"
+        fleet.memory.resume(provider(message=fleet.message), at(now))
+        assert fleet.memory.reminder("fleet") == reminder
+    assert fleet.look(90, a=OTHER, new=down(90), w=UP) == "11 cpu"
+    assert since(fleet, "new") == 55
+    assert fleet.memory.reminder("fleet") == "left out: new, unavailable since 2026-12-01T12:00:55Z"
+    fleet.look(100, a=OTHER, new=OTHER, w=UP)
+    assert fleet.memory.reminder("fleet") == ""
+
+
+def test_a_reminder_has_room_in_a_message() -> None:
+    fleet = Processes()
+    names = [f"{number:04}-{'n' * 200}" for number in range(1000)]
+    fleet.look(0, **dict.fromkeys(names, down(0)))
+    reminder = fleet.memory.reminder("fleet")
+    assert len(reminder) < LONGEST_MESSAGE / 2 + 100
+    assert reminder.endswith(f"; and {1000 - len(outages_in(reminder))} more are unavailable")
+
+
 def test_the_last_message_is_read_once() -> None:
     """Later on it is older than what this process knows."""
     fleet = Processes()
@@ -225,7 +300,7 @@ def test_resuming_keeps_what_a_message_said_that_was_overwritten_meanwhile() -> 
     memory = Memory()
     text = texts_of({"w": Outage(at(20), at(320), "", Fate.HELD)}, is_counted=True)[0]
     memory.resume(provider(message=text), at(60))
-    states = memory.look(provider(message="spec: x"), {"w": down(60)}, parameters().unavailable_workers.grace, at(60))
+    states = memory.look(provider(message="spec: x"), {"w": down(60)}, parameters().unavailable_workers, at(60))
     assert states["w"].outage is not None
     assert states["w"].outage.since == at(20)
 
@@ -234,7 +309,7 @@ def test_a_time_that_is_still_to_come_when_a_message_is_read_is_none() -> None:
     """Nor does it become one later on."""
     memory = Memory()
     memory.resume(provider(message=TEXT), at(40))
-    states = memory.look(provider(message=TEXT), {"w": down(55)}, parameters().unavailable_workers.grace, at(60))
+    states = memory.look(provider(message=TEXT), {"w": down(55)}, parameters().unavailable_workers, at(60))
     assert states["w"].outage is not None
     assert states["w"].outage.since == at(55)
 
@@ -279,6 +354,7 @@ def test_the_end_of_a_grace_is_known_after_a_failure_as_well(after_grace: AfterG
         (TEXT.replace("2026-12-01T12:00:50Z", "2026-13-41T12:00:50Z"), None),
         (TEXT.replace("12:00:50Z", "12:02:00Z"), None),
         (f"{TEXT[:-3]} … (cut; 40000 characters)", None),
+        ("x is wrong; at the last look: w, unavailable since 2026-12-01T12:00:50Z", 50.0),
         (f"worker {TEXT}", None),
         (f"gpu: {TEXT}", None),
     ],
@@ -338,9 +414,16 @@ def test_whatever_a_worker_says_stays_one_short_line_that_forges_nothing(text: s
     assert outages_in("; ".join(texts_of(outages, is_counted=True))) == {"evil": at(1), "w": at(2)}
 
 
+def test_who_was_left_out_is_read_from_the_last_message() -> None:
+    """Not one of which another part says that it is held, nor one that stopped the others."""
+    out = "left out: {}, unavailable since 2026-12-01T12:00:50Z"
+    assert left_out_in(f"gpu: 1 cpu; {out.format('v')}: x; {out.format('w')}; {TEXT}") == {"v"}
+    assert left_out_in(f"no worker; {out.format('w').replace('left out', 'beyond its grace')}") == frozenset()
+
+
 @given(st.text())
 def test_any_message_can_be_read(text: str) -> None:
-    outages_in(text)
+    assert left_out_in(text) <= outages_in(text).keys()
 
 
 def test_a_text_of_several_lines_becomes_one_that_is_cut() -> None:

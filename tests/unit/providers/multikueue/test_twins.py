@@ -6,8 +6,9 @@ import datetime
 
 import pytest
 
+from kueue_dqo.provider import Misconfigured
 from providers.multikueue.objects import Problem, WorkerCount
-from providers.multikueue.twins import without_twins
+from providers.multikueue.twins import refuse_twins
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -16,31 +17,20 @@ def has(*uids: str) -> WorkerCount:
     return WorkerCount({}, tuple(f"queue-{uid}" for uid in uids), {}, frozenset(uids))
 
 
-def test_clusters_that_differ_all_count() -> None:
-    seen = {"b": has("1", "2"), "a": has("3"), "c": has(), "d": Problem("away", NOW)}
-    assert without_twins(seen, {"9"}, NOW) == seen
+def test_clusters_that_differ_count() -> None:
+    """Also one that tells no UIDs, which real API servers always do."""
+    seen: dict[str, WorkerCount | Problem] = {"b": has("1", "2"), "a": has("3"), "c": has(), "d": Problem("away", NOW)}
+    refuse_twins(seen, {"9"})
+    refuse_twins({"a": has(), "b": has()}, ())
 
 
-def test_of_two_names_of_one_cluster_the_first_counts() -> None:
+def test_two_names_of_one_cluster_are_a_mistake() -> None:
     """One queue in common is enough: they may be reached by different LocalQueues."""
-    found = without_twins({"b": has("1", "2"), "a": has("2", "3"), "c": has("4")}, set(), NOW)
-    assert found["a"] == has("2", "3")
-    assert found["c"] == has("4")
-    problem = found["b"]
-    assert isinstance(problem, Problem)
-    assert problem.text.startswith("it is the same cluster as worker a, ")
+    with pytest.raises(Misconfigured, match="MultiKueueCluster b leads to the same cluster as MultiKueueCluster a,"):
+        refuse_twins({"b": has("1", "2"), "a": has("2", "3"), "c": has("4")}, ())
 
 
 def test_the_manager_is_no_worker_of_its_own() -> None:
     """Its quotas would grow with what is published of them."""
-    problem = without_twins({"a": has("1")}, {"1"}, NOW)["a"]
-    assert isinstance(problem, Problem)
-    assert "the manager itself" in problem.text
-
-
-@pytest.mark.parametrize("uid", ["", "1"])
-def test_a_worker_that_tells_no_uids_counts(uid: str) -> None:
-    """Nobody can tell then; real API servers always do."""
-    assert without_twins({"a": WorkerCount({}, ("q",), {}), "b": has("2")}, {uid} - {""}, NOW)["a"] == WorkerCount(
-        {}, ("q",), {}
-    )
+    with pytest.raises(Misconfigured, match="MultiKueueCluster a leads to the same cluster as the manager itself,"):
+        refuse_twins({"a": has("1")}, {"1"})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import dataclasses
+import datetime
 import random
 from collections.abc import AsyncIterator, Callable
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import cast
 
 import pytest
@@ -16,31 +18,57 @@ from prometheus_client import CollectorRegistry
 
 from kueue_dqo.provider import Environment
 from kueue_dqo.runtime import answers
+from kueue_dqo.runtime.cache import Cache
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.clock import SystemClock
 from kueue_dqo.runtime.pace import Pace
 from kueue_dqo.runtime.resources import CAPACITY_PROVIDERS, COHORTS, Resource
 from providers.multikueue import session, worker
+from providers.multikueue.kinds import ALWAYS
 from providers.multikueue.locations import Kubeconfig, Locations
 from providers.multikueue.objects import LocalQueue, Problem, WorkerQueue, WorkerView
 from providers.multikueue.requests import WorkerRequests
-from providers.multikueue.session import ALWAYS
 from providers.multikueue.worker import Worker
-from tests.unit.providers.multikueue.worker_api import WorkerApi, local_queue, queue
+from tests.unit.providers.multikueue.worker_api import WorkerApi, kubeconfig, local_queue, queue
 
 DEADLINE = 20.0
+
+
+class Clock(SystemClock):
+    """The machine's, of which the time of day can be put on."""
+
+    def __init__(self) -> None:
+        self.ahead = datetime.timedelta()
+
+    def now(self) -> datetime.datetime:
+        return super().now() + self.ahead
+
+
+class Spans(random.Random):
+    """It notes from which spans waits between tries are drawn, and draws the shortest."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.longest: list[float] = []
+
+    def uniform(self, a: float, b: float) -> float:
+        if not a:
+            self.longest.append(b)
+        return a
 
 
 class Followed:
     """A worker and the place where its kubeconfig is."""
 
-    def __init__(self, *, allow_insecure: bool = True) -> None:
+    def __init__(self, *, allow_insecure: bool = True, source: random.Random | None = None) -> None:
         self.there: Kubeconfig | str | None = None
         self.running_task: asyncio.Task[None] | None = None
         self.needed: AbstractSet[Resource] = ALWAYS
         self.registry = CollectorRegistry()
+        self.requests = WorkerRequests(self.registry)
         self.changes = 0
+        self.clock = Clock()
         self._changed = asyncio.Event()
         self.worker = Worker(
             "worker1",
@@ -48,14 +76,14 @@ class Followed:
             cast("Locations", self),
             Environment(
                 client=cast("Client", None),
-                clock=SystemClock(),
-                random=random.Random(1),
+                clock=self.clock,
+                random=source or random.Random(1),
                 registry=self.registry,
                 cache_metrics=CacheMetrics(CollectorRegistry()),
                 look=self._note,
                 settings={"allow-insecure-tls": allow_insecure},
             ),
-            requests=WorkerRequests(self.registry),
+            requests=self.requests,
             changed=self._note,
         )
 
@@ -63,17 +91,15 @@ class Followed:
         assert cluster == "worker1"
         return self.there
 
-    def put(self, api: WorkerApi, bearer: str = "t") -> None:
+    def put(self, api: WorkerApi, bearer: str = "t", origin: str = "Secret here/worker1") -> None:
         """Its kubeconfig leads there from now on."""
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-            "clusters": [{"name": "k", "cluster": {"server": api.url}}],
-            "users": [{"name": "u", "user": {"token": bearer}}],
-        }
-        self.there = Kubeconfig(json.dumps(content).encode(), "Secret here/worker1", allow_exec=False)
+        self.move(Kubeconfig(kubeconfig(api, bearer), origin, allow_exec=False))
+
+    def has_changed_since(self, changes: int) -> bool:
+        return self.changes > changes
+
+    def move(self, there: Kubeconfig | str | None) -> None:
+        self.there = there
         self.worker.move()
 
     def _note(self) -> None:
@@ -135,6 +161,12 @@ async def reading(followed: Followed, api: WorkerApi) -> WorkerView:
 def problem_of(followed: Followed, needed: AbstractSet[Resource]) -> str:
     seen = followed.worker.sighting(needed).seen
     return seen.text if isinstance(seen, Problem) else ""
+
+
+def since_of(followed: Followed, needed: AbstractSet[Resource]) -> datetime.datetime:
+    seen = followed.worker.sighting(needed).seen
+    assert isinstance(seen, Problem)
+    return seen.since
 
 
 def served(api: WorkerApi) -> set[str]:
@@ -311,7 +343,147 @@ async def test_whatever_a_worker_answers_is_its_own_problem(
     assert api.nonsense_told < 50
 
 
+async def test_changes_are_told_while_something_else_is_not_read_yet(followed: Followed, api: WorkerApi) -> None:
+    """Some CapacityProvider needs more of this worker, and that is late; the others do not wait for it."""
+    api.served["v1alpha1"] = {"capacityproviders"}
+    api.silent = {"capacityproviders"}
+    followed.worker.want(ALWAYS | {CAPACITY_PROVIDERS})
+    followed.put(api)
+    await followed.until(lambda: followed.view)
+    await eventually(lambda: api.watchers == 2)
+    api.put("clusterqueues", queue("a", 3))
+    await followed.until(lambda: followed.view is not None and cpu(followed.view, "a") == "3")
+
+
 # --- what fails ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_worker_is_left_alone_for_less_than_a_grace(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it asks for: else it would be back, and left out all the same."""
+    assert session._PACE.longest_retry_after < 60  # noqa: SLF001 - the default grace is 5 minutes
+    monkeypatch.setattr(session, "_PACE", dataclasses.replace(session._PACE, longest_retry_after=0.1))  # noqa: SLF001
+    api.nonsense = {"list": b'{"kind":"Status","code":503,"details":{"retryAfterSeconds":100}}'}
+    followed.put(api)
+    await followed.until(lambda: "503" in followed.problem)
+    api.nonsense = {}
+    await followed.until(lambda: followed.view)
+
+
+async def test_a_fault_of_this_program_is_tried_again_ever_less_often(
+    api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It connects well each time, and lists anew."""
+
+    class Broken(Cache[object]):
+        async def run(self) -> None:
+            await self._list(watch_from_it=True)
+            raise ValueError("a fault")
+
+    monkeypatch.setattr(session, "Cache", Broken)
+    monkeypatch.setattr(session, "_FIRST_WAIT", 1.0)
+    spans = Spans()
+    followed = Followed(source=spans)
+    async with followed.running():
+        followed.put(api)
+        await followed.until(lambda: spans.longest[:4] == [1.0, 2.0, 4.0, 8.0])
+        assert "(ValueError): the log has the traceback" in followed.problem
+
+
+async def test_a_worker_that_was_followed_for_a_while_is_tried_again_soon(
+    api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Cache[object]):
+        async def run(self) -> None:
+            raise ValueError("a fault")
+
+    monkeypatch.setattr(session, "Cache", Broken)
+    monkeypatch.setattr(session, "_STEADY", 0.0)
+    monkeypatch.setattr(session, "_FIRST_WAIT", 2.0)
+    spans = Spans()
+    followed = Followed(source=spans)
+    async with followed.running():
+        followed.put(api)
+        await followed.until(lambda: spans.longest.count(2.0) > 3)
+
+
+async def test_a_fault_in_the_moment_of_its_end_does_not_keep_it_alive(
+    api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A TaskGroup raises the fault then, and nobody hears of the cancellation."""
+
+    class Broken(Cache[object]):
+        async def run(self) -> None:
+            try:
+                await super().run()
+            finally:
+                raise ValueError("a fault")
+
+    monkeypatch.setattr(session, "Cache", Broken)
+    monkeypatch.setattr(session, "_FIRST_WAIT", 10_000.0)
+    monkeypatch.setattr(session, "_LONGEST_WAIT", 10_000.0)
+    followed = Followed()
+    task = asyncio.create_task(followed.worker.run())
+    await reading(followed, api)
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=DEADLINE)
+    task.cancel()
+    assert done
+
+
+async def test_a_watch_that_is_opened_and_breaks_again_and_again_is_a_problem(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that changes there would be seen, although it answers each time."""
+    monkeypatch.setattr(session, "_TOLERATED", 0.2)
+    monkeypatch.setattr(session, "_PACE", dataclasses.replace(session._PACE, first_wait=0.01, longest_wait=0.05))  # noqa: SLF001
+    await reading(followed, api)
+    api.nonsense = {"watch": b"garbage\n"}
+    api.cut()
+    await followed.until(lambda: "no event" in followed.problem)
+    told, seen = api.nonsense_told, set[str]()
+    while api.nonsense_told < told + 20:
+        seen.add(followed.problem)
+        await asyncio.sleep(0)
+    assert "" not in seen
+    api.nonsense = {}
+    await followed.until(lambda: followed.view)
+
+
+async def test_a_problem_has_begun_when_it_began_and_not_when_somebody_looks(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as a CapacityProvider is Misconfigured, nobody does; a new outage begins anew."""
+    monkeypatch.setattr(session, "_TOLERATED", 0.0)
+    monkeypatch.setattr(session, "_SETTLED", 0.0)
+    monkeypatch.setattr(session, "_PACE", dataclasses.replace(session._PACE, first_wait=0.01, longest_wait=0.05))  # noqa: SLF001
+    hour = datetime.timedelta(hours=1)
+    for _ in range(2):
+        await reading(followed, api)
+        changes = followed.changes
+        api.refuses = 503
+        api.cut()
+        await eventually(partial(followed.has_changed_since, changes))
+        began = followed.clock.now()
+        followed.clock.ahead += hour
+        assert since_of(followed, ALWAYS) <= began
+        assert since_of(followed, ALWAYS) > began - hour
+        api.refuses = None
+        await followed.until(lambda: followed.view)
+
+
+async def test_a_problem_of_what_nobody_needs_any_more_is_forgotten(followed: Followed, api: WorkerApi) -> None:
+    """Who needs it again in a later outage has a whole grace."""
+    await reading(followed, api)
+    more = ALWAYS | {CAPACITY_PROVIDERS}
+    followed.worker.want(more)
+    first = since_of(followed, more)
+    followed.worker.want(ALWAYS)
+    assert followed.problem == ""
+    followed.clock.ahead += datetime.timedelta(hours=1)
+    followed.worker.want(more)
+    assert since_of(followed, more) >= first + datetime.timedelta(hours=1)
 
 
 async def test_a_watch_that_breaks_off_and_goes_on_is_no_problem(followed: Followed, api: WorkerApi) -> None:
@@ -400,6 +572,50 @@ async def test_a_new_kubeconfig_that_does_not_work_is_told_in_the_end(
     await followed.until(lambda: followed.view)
 
 
+async def test_a_kubeconfig_that_moves_leaves_no_gap(followed: Followed, api: WorkerApi) -> None:
+    """To another Secret, or a file: until it has been read there, nobody knows what it is."""
+    await reading(followed, api)
+    before = followed.worker.sighting(followed.needed).stamp
+    problems = set[str]()
+    followed.move(None)
+    for _ in range(20):
+        problems.add(followed.problem)
+        await asyncio.sleep(0)
+    followed.put(api, origin="file /etc/worker1")
+    while followed.worker.sighting(followed.needed).stamp[0] == before[0]:
+        problems.add(followed.problem)
+        await asyncio.sleep(0)
+    assert {*problems, followed.problem} == {""}
+    await eventually(lambda: api.watchers == 2)
+
+
+async def test_a_kubeconfig_that_is_not_read_for_long_is_a_problem(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_PATIENCE", 0.2)
+    await reading(followed, api)
+    followed.move(None)
+    await followed.until(lambda: followed.problem == "its kubeconfig is being read")
+    await eventually(lambda: api.watchers == 0)
+    followed.put(api)
+    await followed.until(lambda: followed.view)
+
+
+async def test_another_server_is_another_cluster(
+    followed: Followed, api: WorkerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the old one has says nothing of the new one, not even for as long as that is being read."""
+    monkeypatch.setattr(worker, "_PATIENCE", 1_000.0)
+    await reading(followed, api)
+    async with WorkerApi().running() as other:
+        other.answers.clear()
+        followed.put(other)
+        await followed.until(lambda: followed.problem == "it is being connected to")
+        await eventually(lambda: api.watchers == 0)
+        other.answers.set()
+        await followed.until(lambda: followed.view)
+
+
 async def test_a_replaced_cluster_is_another_one(followed: Followed, api: WorkerApi) -> None:
     await reading(followed, api)
     async with WorkerApi().running() as other:
@@ -458,7 +674,13 @@ async def test_a_first_question_does_not_wait_for_what_is_known_to_fail(followed
         await refused.worker.wait_read(ALWAYS)
 
 
-async def test_requests_are_counted_by_worker(followed: Followed, api: WorkerApi) -> None:
+async def test_requests_are_counted_by_worker_for_as_long_as_it_is_followed(followed: Followed, api: WorkerApi) -> None:
     await reading(followed, api)
     labels = {"worker": "worker1", "code": "200", "method": "GET"}
     assert (followed.registry.get_sample_value("kueue_dqo_multikueue_worker_requests_total", labels) or 0) >= 4
+    other = followed.requests.of("worker2")
+    other.count("200", "GET")
+    followed.requests.forget("worker1")
+    assert followed.registry.get_sample_value("kueue_dqo_multikueue_worker_requests_total", labels) is None
+    labels["worker"] = "worker2"
+    assert followed.registry.get_sample_value("kueue_dqo_multikueue_worker_requests_total", labels) == 1

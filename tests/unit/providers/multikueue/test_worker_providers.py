@@ -253,3 +253,13 @@ def test_cohorts_above_a_related_queue_have_to_be_known() -> None:
     cyclic = dataclasses.replace(worker, cohorts={**worker.cohorts, "all": cohort("team")})
     assert "all → team → all" in problem(cyclic, keys("mine"), PROVIDERS)
     assert texts(count(cyclic, keys("mine"), named("p"))) == {"default/cpu": "4"}
+
+
+def test_providers_that_report_too_much_to_be_added_up_are_a_problem() -> None:
+    """Nothing else could be done meanwhile. As much as that is counted."""
+    many = {"default": {f"r{index}": "1" for index in range(10_000)}}
+    names = [f"p{index}" for index in range(10)]
+    worker = tree(providers=(*(provider(name, many) for name in names), provider("one")))
+    assert len(count(worker, keys("mine"), named(*names)).amounts) == 10_000
+    told = problem(worker, keys("mine"), named(*names, "one"))
+    assert told.startswith("the CapacityProviders one, p0, p1, p2, p3 and 6 more have 100001 amounts, more than the")

@@ -26,6 +26,19 @@ def local_queue(name: str, leads_to: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "team"}, "spec": {"clusterQueue": leads_to}}
 
 
+def kubeconfig(api: WorkerApi, bearer: str = "t") -> bytes:
+    """One that leads there."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": api.url}}],
+        "users": [{"name": "u", "user": {"token": bearer}}],
+    }
+    return json.dumps(content).encode()
+
+
 class WorkerApi:
     """Discovery, lists and watches of Kueue's group. It decides nothing and checks nothing."""
 
@@ -39,11 +52,15 @@ class WorkerApi:
         self.answers.set()
         self.refuses: int | None = None
         """The code by which everything is refused."""
+        self.silent: set[str] = set()
+        """The resources of which nothing is answered."""
         self.bearer = ""
         """The only one that is taken; empty: any, or none."""
         self.nonsense: dict[str, bytes] = {}
         """What is answered instead: to questions for the group, to lists, to watches."""
         self.nonsense_told = 0
+        self.asked = 0
+        """How many requests have come."""
         self.lists: list[str] = []
         """The paths that were listed."""
         self.watchers = 0
@@ -104,6 +121,7 @@ class WorkerApi:
             lines.put_nowait(None)
 
     async def _may_go_on(self, request: web.Request) -> web.Response | None:
+        self.asked += 1
         waits = [asyncio.ensure_future(each.wait()) for each in (self.answers, self._ended)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for each in waits:
@@ -137,6 +155,8 @@ class WorkerApi:
         refusal = await self._may_go_on(request)
         if refusal is not None:
             return refusal
+        if resource in self.silent:
+            await self._ended.wait()
         if resource not in self.served.get(request.match_info["version"], ()):
             return _refusal(404)
         if nonsense := self._nonsense("watch" if "watch" in request.query else "list"):
@@ -155,8 +175,8 @@ class WorkerApi:
         self._watches.append((resource, lines))
         self.watchers += 1
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await response.prepare(request)
         try:
+            await response.prepare(request)
             while (line := await lines.get()) is not None:
                 await response.write(line)
         except ConnectionResetError:
