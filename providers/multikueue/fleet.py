@@ -26,6 +26,7 @@ from providers.multikueue.totals import (
     added_up,
     by_manager_flavors,
     largest_of,
+    pairs_of,
     without_excess,
     zeros_of,
 )
@@ -85,8 +86,10 @@ def observe(
     totals = added_up(workers.values())
     _refuse_too_much(request, totals, workers, outages)
     largest = largest_of(workers)
-    zeros = zeros_of(request.provider, spec.resources, totals)
+    name = request.provider.metadata.name
+    zeros = zeros_of(request.provider, spec.resources, totals, memory.answered(name))
     capacity = capacity_of(names, {**totals, **zeros})
+    memory.answer(name, pairs_of(capacity))
     summary = [
         wording.amounts_text(names, capacity, workers),
         wording.zeros_text(names, zeros),
@@ -100,7 +103,7 @@ def observe(
         *wording.of_unmapped(unmapped),
         *wording.of_bare_flavors([name for name in names if name not in reported], spec.resources),
     )
-    look_again = memory.look_again(request.provider.metadata.name, request.now)
+    look_again = memory.look_again(name, request.now)
     observation = Observation(capacity, "; ".join(filter(None, summary)), look_again, notices)
     return Fleet(observation, workers, largest)
 

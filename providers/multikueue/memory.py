@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 from kueue_dqo.api.dqo import CAPACITY_SYNCHRONIZED, CapacityProvider
 from kueue_dqo.api.meta import find_condition
 from kueue_dqo.api.multikueue import AfterGrace, UnavailableWorkers
+from kueue_dqo.api.resources import FlavorResource
 from providers.multikueue.objects import Problem, WorkerCount
 from providers.multikueue.outages import Fate, Outage, left_out_in, outages_in, said, times_text
+from providers.multikueue.totals import pairs_of
 
 _MARGIN: Final = 0.01
 """Seconds. Whoever looks again at the end of a grace must find that it is over."""
@@ -51,6 +53,7 @@ class Memory:
     def __init__(self) -> None:
         self._known: dict[str, dict[str, _Known]] = {}
         self._states: dict[str, Mapping[str, WorkerState]] = {}
+        self._answered: dict[str, frozenset[FlavorResource]] = {}
 
     def resume(self, provider: CapacityProvider, now: datetime.datetime) -> None:
         """Takes up what a process before published, where nothing is known of the provider yet.
@@ -68,6 +71,18 @@ class Memory:
             for cluster, since in outages_in(message).items()
             if since <= now
         }
+        self._answered[name] = pairs_of(provider.status.capacity)
+
+    def answered(self, provider: str) -> frozenset[FlavorResource]:
+        """The pairs of the last answer: this process' own, or that of the one before it.
+
+        What others add to the status meanwhile is none of them.
+        """
+        return self._answered.get(provider, frozenset())
+
+    def answer(self, provider: str, pairs: frozenset[FlavorResource]) -> None:
+        """These are the pairs of the last answer from now on."""
+        self._answered[provider] = pairs
 
     def look(
         self,
@@ -141,6 +156,7 @@ class Memory:
         """Nobody asks about it any more: if somebody does later, its status says what there is to know."""
         self._known.pop(provider, None)
         self._states.pop(provider, None)
+        self._answered.pop(provider, None)
 
     def keep(self, providers: AbstractSet[str]) -> None:
         """Only these are there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kueue_dqo.api import dqo
@@ -51,8 +51,17 @@ def added_up(workers: Iterable[Amounts]) -> Amounts:
     return _amounts(sums)
 
 
+def pairs_of(capacity: dqo.Capacity | None) -> frozenset[FlavorResource]:
+    """The pairs that a capacity has, zeros included."""
+    flavors = capacity.flavors if capacity is not None else ()
+    return frozenset(FlavorResource(flavor.name, resource) for flavor in flavors for resource in flavor.resources)
+
+
 def zeros_of(
-    provider: dqo.CapacityProvider, selection: ResourceSelection, totals: Amounts
+    provider: dqo.CapacityProvider,
+    selection: ResourceSelection,
+    totals: Amounts,
+    answered: Collection[FlavorResource],
 ) -> dict[FlavorResource, Quantity]:
     """A zero for each pair that the provider answers for and that the totals do not have.
 
@@ -60,16 +69,15 @@ def zeros_of(
     stays in the answer, be it lost with a worker, a queue or a mapping.
 
     Of each orchestrated flavor, it answers for the resources of `include`, which are all that is reported then, else
-    for those that its status has and that are still selected. Zeros never make a flavor more than the API takes: the
-    last by name give way.
+    for those that it `answered` for before and that are still selected. Zeros never make a flavor more than the API
+    takes: the last by name give way.
     """
-    capacity = provider.status.capacity or dqo.Capacity()
-    published = {flavor.name: sorted(flavor.resources) for flavor in capacity.flavors}
     found: dict[FlavorResource, Quantity] = {}
     for flavor in provider.flavor_names:
         room = dqo.MAX_FLAVOR_RESOURCES - sum(pair.flavor == flavor for pair in totals)
-        answered_for = selection.include or published.get(flavor, ())
-        pairs = [FlavorResource(flavor, resource) for resource in answered_for if selection.selects(resource)]
+        before = sorted(pair.resource for pair in answered if pair.flavor == flavor)
+        mine = selection.include or before
+        pairs = [FlavorResource(flavor, resource) for resource in mine if selection.selects(resource)]
         zeros = [pair for pair in pairs if pair not in totals]
         found |= dict.fromkeys(zeros[: max(room, 0)], Quantity(0))
     return found

@@ -9,6 +9,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.multikueue import FlavorMapping, UnavailableWorkers
 from kueue_dqo.api.parameters import ResourceSelection
+from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.provider import SourceUnavailable
 from tests.unit.providers.multikueue.fleets import (
     GPU,
@@ -137,3 +138,14 @@ def test_a_worker_that_brings_too_many_resources_of_a_flavor_stops_no_other() ->
     only = parameters(resources=ResourceSelection(include=("cpu",)))
     fleet.spec = msgspec.structs.replace(only, unavailable_workers=spec.unavailable_workers)
     assert fleet.look(0, a=worker(usual), b=exotic("b", 100)) == "3 cpu"
+
+
+def test_what_others_add_to_the_status_is_no_answer_of_ours() -> None:
+    """It is taken away again, and not made a zero that stays."""
+    fleet = Processes()
+    fleet.look(0, worker1=WORKER1)
+    assert fleet.fleet is not None
+    flavor = dqo.FlavorCapacity("gpu", {"cpu": Quantity.of("13"), GPU: Quantity.of("80")})
+    observation = fleet.fleet.observation._replace(capacity=dqo.Capacity((flavor,)))
+    fleet.fleet = fleet.fleet._replace(observation=observation)
+    assert fleet.look(1, worker1=WORKER1) == "13 cpu"
