@@ -16,6 +16,7 @@ import dataclasses
 import json
 import re
 import ssl
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator
 from types import TracebackType
@@ -123,6 +124,8 @@ class FaultProxy:
         self._port = free_port()
         self._faults: list[Fault] = []
         self._session: aiohttp.ClientSession | None = None
+        self._clients: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+        """The connections on which requests came."""
         self._runner: web.AppRunner | None = None
         self.requests: Counter[tuple[str, str]] = Counter()
         self.url = f"{'https' if tls else 'http'}://{LOOPBACK}:{self._port}"
@@ -162,6 +165,9 @@ class FaultProxy:
     async def refuse(self) -> None:
         """Cuts every connection and refuses new ones, until `listen`."""
         if self._runner is not None:
+            # Closed politely, a connection would wait for its client's farewell, for which the test's end does not.
+            for client in self._clients:
+                client.abort()
             await self._runner.cleanup()
             self._runner = None
 
@@ -182,6 +188,8 @@ class FaultProxy:
         query = dict(request.query)
         verb = verb_of(request.method, request.path, query)
         self.requests[verb, request.path] += 1
+        if request.transport is not None:
+            self._clients.add(request.transport)
         cut: float | None = None
         loses_answer = False
         for fault in [each for each in self._faults if each.strikes(verb, request.path, query)]:

@@ -86,6 +86,7 @@ def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
         line.removeprefix("Requires-Dist: ") for line in metadata.splitlines() if line.startswith("Requires-Dist: ")
     ]
     assert {need.partition(">")[0] for need in needs if "extra ==" not in need} == {
+        "pyyaml",
         "aiohttp",
         "click",
         "kubernetes-asyncio",

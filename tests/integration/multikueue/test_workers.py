@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from tests.controlplane.admin import JSON_PATCH
-from tests.controlplane.faults import WATCHES
 from tests.controlplane.processes import eventually
 from tests.integration.multikueue.fleet import (
     ALL,
@@ -26,7 +25,6 @@ from tests.integration.multikueue.fleet import (
 )
 from tests.integration.objects import GROUP, QUEUES, groups, queue
 from tests.integration.providers.scenes import GPU, POOL, history_of_providers, published_in
-from tests.integration.proxies import running_proxy
 
 METRICS: Final = "kueue_dqo_multikueue"
 
@@ -47,17 +45,14 @@ def test_a_worker_that_is_down_counts_until_its_grace_is_over(fleet: Fleet) -> N
     """Then the others are published without it, and with it again when it is back. Each is told by name."""
     fleet.begin(unavailableWorkers={"grace": "3s"})
     history = history_of_providers(fleet.manager)
-    with running_proxy(fleet.worker2.plane) as proxy:
-        fleet.give(fleet.worker2, fleet.worker2.kubeconfig(server=proxy.url))
-        eventually(lambda: proxy.count(verbs=WATCHES) > 1, "it is followed by way of the proxy")
-        fleet.wait_whole(ALL)
+    fleet.worker2.plane.api_server.kill()
     said = fleet.wait(ALL, "held until ", ": worker2, unavailable since ")
     assert "worker1, unavailable" not in said
     assert _told(fleet, "worker_held") == {"worker1": 0, "worker2": 1}
     without = (" from 1 worker;", f"no worker that counts has {GPU};", "left out: worker2, unavailable since ")
     fleet.wait(WITHOUT_2, *without)
     assert _told(fleet, "worker_available") == {"worker1": 1, "worker2": 0}
-    fleet.give(fleet.worker2)
+    fleet.revive()
     fleet.wait_whole(ALL)
     assert published_in(history.versions()) == [_texts(each) for each in (ALL, WITHOUT_2, ALL)]
 
