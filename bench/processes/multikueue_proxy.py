@@ -7,6 +7,7 @@ has on the manager, which is as long. TLS is by the API server's own certificate
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import ssl
 import sys
@@ -100,10 +101,11 @@ class _Proxy:
 
 async def _stream(request: web.Request, answer: aiohttp.ClientResponse, endpoint: _Endpoint) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.headers["Content-Type"]})
-    await response.prepare(request)
-    async for lines in _lines(answer):
-        await response.write(lines.replace(*endpoint.replaced))
-    await response.write_eof()
+    with contextlib.suppress(ConnectionResetError):  # the client has gone
+        await response.prepare(request)
+        async for lines in _lines(answer):
+            await response.write(lines.replace(*endpoint.replaced))
+        await response.write_eof()
     return response
 
 
