@@ -19,6 +19,7 @@ import aiohttp
 from aiohttp import web
 
 from bench.processes.multikueue_store import LABEL, Store
+from kueue_dqo.runtime.transport import cut_unless_read
 from tests.controlplane.faults import verb_of
 from tests.controlplane.processes import LOOPBACK, free_port
 
@@ -94,9 +95,7 @@ class _Proxy:
                 return await _stream(request, answer, endpoint)
             finally:
                 self.watches -= 1
-                # Left in the middle, it would wait for the server's farewell.
-                if answer.connection is not None and answer.connection.transport is not None:
-                    answer.connection.transport.abort()
+                cut_unless_read(answer)
 
 
 async def _stream(request: web.Request, answer: aiohttp.ClientResponse, endpoint: _Endpoint) -> web.StreamResponse:

@@ -96,7 +96,7 @@ def error_of_event(*, path: str, status: bytes) -> Answered:
     return error_of(method="WATCH", path=path, code=code or HTTPStatus.INTERNAL_SERVER_ERROR, body=status)
 
 
-def unintelligible(what: str, error: Exception, path: str) -> Unreachable:
+def unintelligible(what: str, error: Exception | str, path: str) -> Unreachable:
     """A proxy's text in the middle of a stream, or a line that was cut short: as good as no answer."""
     return Unreachable(f"{what}: {error}", method="GET", path=path, may_have_landed=True)
 

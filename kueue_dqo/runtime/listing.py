@@ -40,7 +40,7 @@ async def collect(  # noqa: PLR0913 - where from, and what becomes of it, by key
         on_page()
         taken += 1
         if pace.most_pages is not None and taken > pace.most_pages:
-            raise unintelligible("the list does not end", RuntimeError(f"it has more than {taken - 1} pages"), path)
+            raise unintelligible("the list does not end", f"it has more than {taken - 1} pages", path)
         try:
             page = wire.decode_page(raw)
         except msgspec.DecodeError as error:
@@ -55,7 +55,7 @@ async def collect(  # noqa: PLR0913 - where from, and what becomes of it, by key
             identity = decoder.identity(item)
             if identity is not None:
                 if most is not None and identity.key in found:
-                    raise unintelligible("a list has two objects of one name", ValueError(identity.key[:300]), path)
+                    raise unintelligible("a list has two objects of one name", identity.key[:300], path)
                 held = is_held(identity.key, identity.version)
                 found[identity.key] = Found(identity.version, None if held else decoder.object(item, identity))
         await asyncio.sleep(0)  # a page takes some milliseconds; other tasks want their turn

@@ -133,7 +133,7 @@ class Transport:
                             raise self._too_large("GET", path)
                         await asyncio.sleep(0)  # where more is always there, nobody else would have a turn
                 finally:
-                    _cut_unless_read(response)
+                    cut_unless_read(response)
         except aiohttp.SocketTimeoutError as error:
             self._count("GET", "<error>")
             text = f"nothing came for {inactivity:g} s"
@@ -188,7 +188,7 @@ class Transport:
             chunks.append(chunk)
             size += len(chunk)
             if size > self._largest:
-                _cut_unless_read(response)
+                cut_unless_read(response)
                 raise self._too_large(method, path)
         return b"".join(chunks)
 
@@ -239,7 +239,7 @@ class _Flood:
         )
 
 
-def _cut_unless_read(response: aiohttp.ClientResponse) -> None:
+def cut_unless_read(response: aiohttp.ClientResponse) -> None:
     """Ends the connection of an answer that is left in the middle, as a watch is that nobody wants any more.
 
     Closing it politely would wait for the server's part of TLS' farewell, half a minute where it is silent, and closing

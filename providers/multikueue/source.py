@@ -84,13 +84,14 @@ class MultiKueue(Source[MultiKueueParametersSpec]):
             flavors = FlavorMap.of(request.provider, spec)
             workers = related(self._manager.manager, request).workers
             needed = _needed(spec)
-            self._needs[name] = dict.fromkeys(workers, needed)
-            self._place()
+            self._need(name, dict.fromkeys(workers, needed))
             await self._workers.wait_read(workers, needed)
             if name not in self._needs:  # `forget` was called
                 raise SourceUnavailable(f"nobody asks about CapacityProvider {name} any more")
             # The manager may have changed meanwhile: who is gone by now is asked about anew.
-            seen = {cluster: self._seen(name, cluster, reached, spec) for cluster, reached in workers.items()}
+            seen = {
+                cluster: self._seen(_Pair(name, cluster), reached, spec, needed) for cluster, reached in workers.items()
+            }
             own = {queue.uid for queue in self._manager.manager.queues.values() if isinstance(queue, ManagerQueue)}
             refuse_twins(self._with_held(name, seen), own)
         except CapacityError as error:
@@ -130,12 +131,22 @@ class MultiKueue(Source[MultiKueueParametersSpec]):
 
     def _keep(self, providers: AbstractSet[str]) -> None:
         """Only these are there."""
-        self._needs = {name: self._needs.get(name, {}) for name in providers}
+        self._memory.keep(providers)
+        self._metrics.keep(providers)
+        if providers != self._needs.keys():
+            self._needs = {name: self._needs.get(name, {}) for name in providers}
+            self._needs_changed()
+
+    def _need(self, provider: str, needs: Mapping[str, AbstractSet[Resource]]) -> None:
+        """That is what it needs of each of its workers."""
+        if needs != self._needs.get(provider):
+            self._needs[provider] = needs
+            self._needs_changed()
+
+    def _needs_changed(self) -> None:
         self._counted = {
             pair: each for pair, each in self._counted.items() if pair.worker in self._needs.get(pair.provider, {})
         }
-        self._memory.keep(providers)
-        self._metrics.keep(providers)
         self._place()
 
     def _place(self) -> None:
@@ -153,20 +164,19 @@ class MultiKueue(Source[MultiKueueParametersSpec]):
     # --- what is seen ------------------------------------------------------------------------------------------------
 
     def _seen(
-        self, provider: str, cluster: str, reached: frozenset[str], spec: MultiKueueParametersSpec
+        self, pair: _Pair, reached: frozenset[str], spec: MultiKueueParametersSpec, needed: AbstractSet[Resource]
     ) -> WorkerCount | Problem:
-        now = self._environment.clock.now()
+        cluster, now = pair.worker, self._environment.clock.now()
         found = self._manager.clusters.get(cluster)
         if not isinstance(found, MultiKueueCluster):
             return Problem(_not_there(cluster, found), now)
         disconnected = _disconnected(found)
         if disconnected:
             return Problem(disconnected, now)
-        seen, stamp = self._workers.sighting(cluster, _needed(spec))
+        seen, stamp = self._workers.sighting(cluster, needed)
         if isinstance(seen, Problem):
             return seen
         # A change of one worker is no reason to count all the others again.
-        pair = _Pair(provider, cluster)
         held = self._counted.get(pair)
         if held is None or held[:3] != (stamp, reached, spec):
             held = self._counted[pair] = _Counted(stamp, reached, spec, _count(seen, reached, spec))

@@ -26,6 +26,7 @@ import aiohttp
 import yarl
 from aiohttp import web
 
+from kueue_dqo.runtime.transport import cut_unless_read
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import LOOPBACK, free_port
 
@@ -231,9 +232,7 @@ class FaultProxy:
                         return _cut(request)
                     return await self._pass_back(request, answer, cut_after)
                 finally:
-                    # Left in the middle, it would wait for the server's farewell, for which the test's end does not.
-                    if answer.connection is not None and answer.connection.transport is not None:
-                        answer.connection.transport.abort()
+                    cut_unless_read(answer)
         except aiohttp.ClientError:  # the API server is away: so is the proxy
             return _cut(request)
 

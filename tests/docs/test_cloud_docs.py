@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from providers.cloud_quota.aws import codes, held, holding
 from providers.cloud_quota.cloud import Result
 from providers.cloud_quota.gcp import machine
 from providers.cloud_quota.metrics import CloudMetrics
+from tests.docs.pages import blocks_of, first_cells_of, section_of, without_row
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs/providers/cloud-quota.md"
@@ -51,36 +52,6 @@ SPECS: Final = {
         cloud.GcpReservations,
     ),
 }
-
-
-def _section(page: Path, heading: str) -> str:
-    """What stands below a heading, up to the next one of its rank or above; a comment in a block is no heading."""
-    rank, kept, is_block = 0, [], False
-    for line in page.read_text().splitlines():
-        is_block ^= line.lstrip().startswith("```")
-        found = None if is_block else re.fullmatch(r"(#+) (.*)", line)
-        if found is not None and rank and len(found[1]) <= rank:
-            break
-        if rank:
-            kept.append(line)
-        elif found is not None and found[2] == heading:
-            rank = len(found[1])
-    assert rank, heading
-    return "\n".join([*kept, ""])
-
-
-def _blocks(language: str, text: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def _first_cells(section: str) -> str:
-    return "\n".join(re.findall(r"^\| (.+?) \|", section, re.MULTILINE))
-
-
-def _without_row(words: Iterable[str], section: str) -> list[str]:
-    """Those that begin no row of a table."""
-    cells = _first_cells(section)
-    return [word for word in words if f"`{word}`" not in cells]
 
 
 @cache
@@ -116,7 +87,7 @@ def _actions(policy: dict[str, Any]) -> set[str]:
 
 
 def _policy_of_aws() -> dict[str, Any]:
-    policy: dict[str, Any] = json.loads(_blocks("json", _section(PAGE, "Rights on AWS"))[0])
+    policy: dict[str, Any] = json.loads(blocks_of("json", section_of(PAGE, "Rights on AWS"))[0])
     return policy
 
 
@@ -129,7 +100,7 @@ def test_the_policy_of_aws_has_the_calls_that_are_made_and_no_other() -> None:
 
 def test_the_policy_for_roles_has_just_that() -> None:
     """What the daemon's own role needs where parameters name others."""
-    *_, daemons = map(json.loads, _blocks("json", _section(PAGE, "Several accounts of AWS")))
+    *_, daemons = map(json.loads, blocks_of("json", section_of(PAGE, "Several accounts of AWS")))
     assert _actions(daemons) == BY_ROLE <= _calls("aws")
 
 
@@ -149,7 +120,7 @@ def test_nothing_but_reading_is_allowed() -> None:
 
 
 def _role_of_gcp() -> set[str]:
-    [role] = (yaml.safe_load(each) for each in _blocks("yml", _section(PAGE, "Rights on Google Cloud"))[:1])
+    [role] = (yaml.safe_load(each) for each in blocks_of("yml", section_of(PAGE, "Rights on Google Cloud"))[:1])
     return set(role["includedPermissions"])
 
 
@@ -162,9 +133,9 @@ def test_the_role_of_google_cloud_has_the_calls_that_are_made_and_no_other() -> 
 
 def test_every_call_is_told_with_how_often_it_is_made() -> None:
     """In one table for both clouds."""
-    section = _section(PAGE, "What it asks, and how often")
+    section = section_of(PAGE, "What it asks, and how often")
     calls = _calls("aws") | _calls("gcp")
-    assert _without_row(calls, section) == []
+    assert without_row(calls, section) == []
     assert {call[0] for call in re.findall(r"^\| `([^`]+)` \|()", section, re.MULTILINE)} == calls
 
 
@@ -175,20 +146,20 @@ def test_the_annotation_is_that_of_the_overlay(name: str) -> None:
     [key] = overlay["metadata"]["annotations"]
     patches = [
         yaml.safe_load(each["patch"])
-        for block in _blocks("yml", PAGE.read_text())
+        for block in blocks_of("yml", PAGE.read_text())
         for each in yaml.safe_load(block).get("patches", ())
     ]
     [patch] = [each for each in patches if key in each["metadata"]["annotations"]]
     assert {**patch["metadata"], "annotations": None} == {**overlay["metadata"], "annotations": None}
-    assert "kueue-dqo-system:kueue-dqo-cloud-quota" in _section(PAGE, "IRSA")
+    assert "kueue-dqo-system:kueue-dqo-cloud-quota" in section_of(PAGE, "IRSA")
     assert overlay["metadata"]["name"] == "kueue-dqo-cloud-quota"
 
 
 def test_every_block_that_is_no_example_of_objects_can_be_read() -> None:
     """As what it says that it is."""
     text = PAGE.read_text()
-    assert len([json.loads(each) for each in _blocks("json", text)]) == 5
-    assert all(yaml.safe_load(each) for each in _blocks("yml", text))
+    assert len([json.loads(each) for each in blocks_of("json", text)]) == 5
+    assert all(yaml.safe_load(each) for each in blocks_of("yml", text))
 
 
 def test_times_are_those_of_the_code() -> None:
@@ -237,7 +208,7 @@ def _names_in(value: object) -> Iterator[str]:
 @pytest.mark.parametrize("name", SPECS)
 def test_every_field_has_its_row(name: str) -> None:
     """By its own name, wherever it stands."""
-    told = set(re.findall(r"[a-zA-Z]+", _first_cells(_section(PAGE, "Parameters"))))
+    told = set(re.findall(r"[a-zA-Z]+", first_cells_of(section_of(PAGE, "Parameters"))))
     wanted = set().union(*map(_fields, SPECS[name]))
     assert wanted - told - {name, "flavors", "quota"} == set()
 
@@ -255,7 +226,7 @@ def test_the_example_with_comments_has_every_field(name: str) -> None:
 
 def test_defaults_are_those_of_the_code() -> None:
     """As they are written in a manifest."""
-    section = _section(PAGE, "Parameters")
+    section = section_of(PAGE, "Parameters")
     blocks, family = cloud.AwsCapacityBlocks(), cloud.GcpGpuFamily("NVIDIA_H100")
     told = {
         "flavors[].combine": cloud.AwsFlavor(name="a", entries=()).combine,
@@ -272,13 +243,13 @@ def test_defaults_are_those_of_the_code() -> None:
 
 def test_resources_are_those_of_the_code() -> None:
     """What accelerators are called."""
-    section = _section(PAGE, "Whole machines")
+    section = section_of(PAGE, "Whole machines")
     assert [each for each in set(shapes.RESOURCE_BY_MAKER.values()) if f"`{each}`" not in section] == []
 
 
 def test_the_codes_of_aws_are_those_of_the_code() -> None:
     """With their purchase options, in both directions."""
-    rows = [line.split("|")[1:4] for line in _section(PAGE, "Known codes of AWS").splitlines() if "| `L-" in line]
+    rows = [line.split("|")[1:4] for line in section_of(PAGE, "Known codes of AWS").splitlines() if "| `L-" in line]
     found = {
         code: option
         for _, *cells in rows
@@ -293,7 +264,7 @@ def test_the_codes_of_aws_are_those_of_the_code() -> None:
 )
 def test_the_command_for_other_codes_finds_quotas_of_instances(name: str) -> None:
     """Those that were never raised as well, under the names that AWS gives them."""
-    [command] = [each for each in _blocks("sh", _section(PAGE, "Known codes of AWS")) if "service-quotas" in each]
+    [command] = [each for each in blocks_of("sh", section_of(PAGE, "Known codes of AWS")) if "service-quotas" in each]
     assert "list-aws-default-service-quotas" in command
     is_found = any(part in name for part in re.findall(r"contains\(QuotaName, '(\w+)'\)", command))
     assert is_found == ("nstance" in name)
@@ -301,7 +272,7 @@ def test_the_command_for_other_codes_finds_quotas_of_instances(name: str) -> Non
 
 def test_the_states_of_reservations_that_are_over_are_told() -> None:
     """Those that the page lists are none but these."""
-    section = _section(PAGE, "Capacity reservations of AWS")
+    section = section_of(PAGE, "Capacity reservations of AWS")
     [row] = [line for line in section.splitlines() if line.startswith("| at an end")]
     assert set(re.findall(r"`([a-z-]+)`", row)) <= held.OVER
 
@@ -320,29 +291,29 @@ def test_every_event_is_explained() -> None:
         if isinstance(node, ast.Constant) and re.fullmatch(r"([A-Z][a-z]+){2,}", str(node.value))
     }
     assert set(EVENTS) <= used
-    assert _without_row(EVENTS, _section(PAGE, "The message")) == []
-    assert _without_row(EVENTS, _section(TROUBLESHOOTING, "Events on a CapacityProvider")) == []
-    assert _without_row(EVENTS, _section(ROOT / "docs/providers/common.md", "Events")) == []
+    assert without_row(EVENTS, section_of(PAGE, "The message")) == []
+    assert without_row(EVENTS, section_of(TROUBLESHOOTING, "Events on a CapacityProvider")) == []
+    assert without_row(EVENTS, section_of(ROOT / "docs/providers/common.md", "Events")) == []
 
 
 def test_every_metric_is_listed() -> None:
     """By the name that Prometheus shows, with its labels and the ends of calls."""
     registry = CollectorRegistry()
     metrics = CloudMetrics(registry, SystemClock())
-    section = _section(ROOT / "docs/metrics.md", "Cloud quota")
+    section = section_of(ROOT / "docs/metrics.md", "Cloud quota")
     families = [*registry.collect()]
     names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
     assert len(names) == 6
-    assert _without_row(names, section) == []
-    assert set(re.findall(r"`(kueue_dqo_\w+)`", _first_cells(section))) == names
+    assert without_row(names, section) == []
+    assert set(re.findall(r"`(kueue_dqo_\w+)`", first_cells_of(section))) == names
     assert [each for each in Result if f"`{each}`" not in section] == []
     assert metrics is not None
 
 
 def _messages() -> list[str]:
     """Those in the tables for cloud accounts."""
-    section = _section(TROUBLESHOOTING, "Cloud accounts")
-    return [message for cell in _first_cells(section).splitlines() for message in re.findall(r"`([^`]{20,})`", cell)]
+    section = section_of(TROUBLESHOOTING, "Cloud accounts")
+    return [message for cell in first_cells_of(section).splitlines() for message in re.findall(r"`([^`]{20,})`", cell)]
 
 
 FILLED_IN: Final = re.compile(r"…|\b[A-Z]+\b|\b[a-z]+(?:\.\w+)+|\b[a-z]+:\w+|-?\b\d+(?:\.\d+)?\b")

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,7 @@ from providers.multikueue.profiles import plugins_of
 from providers.multikueue.requests import WorkerRequests
 from providers.multikueue.source import CONTROLLER, KUBECONFIG_NOT_FOLLOWED
 from providers.multikueue.wording import WORKER_FLAVOR_NOT_MAPPED, WORKER_HELD, WORKER_LEFT_OUT
+from tests.docs.pages import blocks_of, first_cells_of, section_of, without_row
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs/providers/multikueue.md"
@@ -48,36 +49,6 @@ PLACES: Final = (
     *(ROOT / "kueue_dqo/runtime" / name for name in ("following.py", "kubeconfig_checks.py", "listing.py")),
     ROOT / "kueue_dqo/api/readiness.py",
 )
-
-
-def _section(page: Path, heading: str) -> str:
-    """What stands below a heading, up to the next one of its rank or above; a comment in a block is no heading."""
-    rank, kept, is_block = 0, [], False
-    for line in page.read_text().splitlines():
-        is_block ^= line.lstrip().startswith("```")
-        found = None if is_block else re.fullmatch(r"(#+) (.*)", line)
-        if found is not None and rank and len(found[1]) <= rank:
-            break
-        if rank:
-            kept.append(line)
-        elif found is not None and found[2] == heading:
-            rank = len(found[1])
-    assert rank, heading
-    return "\n".join([*kept, ""])
-
-
-def _blocks(language: str, text: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def _first_cells(section: str) -> str:
-    return "\n".join(re.findall(r"^\| (.+?) \|", section, re.MULTILINE))
-
-
-def _without_row(words: Iterable[str], section: str) -> list[str]:
-    """Those that begin no row of a table."""
-    cells = _first_cells(section)
-    return [word for word in words if f"`{word}`" not in cells]
 
 
 def _fields(struct: type[msgspec.Struct]) -> set[str]:
@@ -95,7 +66,7 @@ def test_every_field_has_its_row_and_no_other_has() -> None:
         *(f"unavailableWorkers.{name}" for name in _fields(UnavailableWorkers)),
         *("otherFlavors", "counts", "workerProviders", "inactiveQueues"),
     }
-    told = set(re.findall(r"`([^`]+)`", _first_cells(_section(PAGE, "Parameters"))))
+    told = set(re.findall(r"`([^`]+)`", first_cells_of(section_of(PAGE, "Parameters"))))
     assert told == wanted
     heads = {re.split(r"[.\[]", name)[0] for name in wanted}
     assert heads | _fields(CommonParameters) == _fields(MultiKueueParametersSpec)
@@ -103,7 +74,7 @@ def test_every_field_has_its_row_and_no_other_has() -> None:
 
 def test_defaults_choices_and_limits_are_those_of_the_code() -> None:
     """As a manifest has them."""
-    section = _section(PAGE, "Parameters")
+    section = section_of(PAGE, "Parameters")
     spec = MultiKueueParametersSpec(manager_queues=ManagerQueues())
     defaults = {
         "counts": spec.counts,
@@ -120,7 +91,7 @@ def test_defaults_choices_and_limits_are_those_of_the_code() -> None:
 
 def test_all_that_counts_is_told() -> None:
     """One row for each choice."""
-    assert _without_row(Counts, _section(PAGE, "What counts")) == []
+    assert without_row(Counts, section_of(PAGE, "What counts")) == []
 
 
 def test_the_example_with_comments_has_every_field() -> None:
@@ -138,19 +109,19 @@ def test_the_example_with_comments_has_every_field() -> None:
 
 def test_every_event_is_explained() -> None:
     """On the page, where one looks what to do, and where Events of all providers are listed."""
-    assert _without_row(EVENTS, _section(PAGE, "The message")) == []
-    assert _without_row(EVENTS, _section(TROUBLESHOOTING, "Events on a CapacityProvider")) == []
-    assert _without_row(EVENTS, _section(ROOT / "docs/providers/common.md", "Events")) == []
+    assert without_row(EVENTS, section_of(PAGE, "The message")) == []
+    assert without_row(EVENTS, section_of(TROUBLESHOOTING, "Events on a CapacityProvider")) == []
+    assert without_row(EVENTS, section_of(ROOT / "docs/providers/common.md", "Events")) == []
 
 
 def test_every_metric_is_listed() -> None:
     """By the name that Prometheus shows, and no other."""
     registry = CollectorRegistry()
     kept = FleetMetrics(registry), WorkerRequests(registry)
-    section = _section(ROOT / "docs/metrics.md", "MultiKueue")
+    section = section_of(ROOT / "docs/metrics.md", "MultiKueue")
     names = {f"{family.name}_total" if family.type == "counter" else family.name for family in registry.collect()}
     assert kept
-    assert set(re.findall(r"`(kueue_dqo_\w+)`", _first_cells(section))) == names
+    assert set(re.findall(r"`(kueue_dqo_\w+)`", first_cells_of(section))) == names
 
 
 @pytest.mark.parametrize("setting", CONTROLLER.settings, ids=lambda setting: setting.name)
@@ -176,7 +147,7 @@ def _known() -> str:
 
 
 def _messages() -> Iterator[str]:
-    for cell in _first_cells(_section(TROUBLESHOOTING, "Workers of MultiKueue")).splitlines():
+    for cell in first_cells_of(section_of(TROUBLESHOOTING, "Workers of MultiKueue")).splitlines():
         yield from re.findall(r"`([^`]{12,})`", cell)
 
 
@@ -215,7 +186,7 @@ esac
 
 def test_the_commands_make_a_kubeconfig_that_is_taken(tmp_path: Path) -> None:
     """With the worker's own address and authority, its token, and for nobody else to read."""
-    [make] = [block for block in _blocks("sh", _section(PAGE, "Make one")) if "cat > " in block]
+    [make] = [block for block in blocks_of("sh", section_of(PAGE, "Make one")) if "cat > " in block]
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(KUBECTL)
     kubectl.chmod(0o755)
@@ -242,7 +213,7 @@ def test_names_in_the_commands_are_those_of_the_installation() -> None:
 
 def test_the_file_of_plugins_is_one_that_is_taken() -> None:
     """As the daemon reads it."""
-    [block] = _blocks("yml", _section(PAGE, "Other places"))
+    [block] = blocks_of("yml", section_of(PAGE, "Other places"))
     [plugin] = plugins_of(yaml.safe_load(block))
     assert plugin.exec_config.command.startswith("/")
 
@@ -250,5 +221,5 @@ def test_the_file_of_plugins_is_one_that_is_taken() -> None:
 def test_the_messages_of_the_page_are_those_of_the_example() -> None:
     """Of the status that the example records."""
     status = yaml.safe_load((ROOT / "examples/12-multikueue/provider.yaml").read_text())["status"]
-    [shown] = [block for block in _blocks("text", PAGE.read_text()) if "largest single worker:" in block]
+    [shown] = [block for block in blocks_of("text", PAGE.read_text()) if "largest single worker:" in block]
     assert " ".join(shown.split()) == status["conditions"][0]["message"]
