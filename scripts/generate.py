@@ -1,71 +1,37 @@
-"""Writes the generated parts of the documentation from what the command really prints.
+"""Writes the files that are made from others: from what the command prints, from what the code declares.
 
     .venv/bin/python scripts/generate.py            writes them
     .venv/bin/python scripts/generate.py --check    exits with 1 and names the files that are not up to date
 
-`docs/reference/cli.md` holds the help texts; `README.md` holds the plan of the first example, between two markers.
+Each module in `scripts/generators/` that makes files has a function `files`, which gives their whole texts by path.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-import click
+from scripts.generators import command
+from scripts.generators.tree import ROOT, GenerateError, present
 
-from kueue_dqo.cli.main import dqo
-from kueue_dqo.cli.variants import Variants
-
-ROOT: Final = Path(__file__).resolve().parent.parent
 REMEDY: Final = ".venv/bin/python scripts/generate.py"
-
-README: Final = "README.md"
-REFERENCE: Final = "docs/reference/cli.md"
-
-EXAMPLE: Final = "examples/01-two-teams-one-pool"
-BEGIN: Final = "<!-- begin: plan of the first example, written by scripts/generate.py -->"
-END: Final = "<!-- end: plan of the first example -->"
-
-# Wide enough for the table, narrow enough for a page; 80 is what the help texts are made for.
-_PLAN_COLUMNS: Final = 100
-_HELP_COLUMNS: Final = 80
-
-EXAMPLE_OF: Final[dict[tuple[str, ...], str]] = {("provider",): "node-inventory"}
-"""Groups whose commands mostly have the same options: the one that stands for the others. Commands with options of
-their own stand beside it, and so do names with several commands behind them."""
-
-_REFERENCE_HEAD: Final = """\
-# The command
-
-<!-- Written by scripts/generate.py from the command's own help texts: change those, not this file. -->
-
-`dqo` is installed as `kubectl-dqo` too, so that kubectl finds it: `kubectl dqo plan …` is `dqo plan …`. What goes in,
-what comes out and what every message means is told in [plan](../plan.md).
-"""
-
-
-class GenerateError(Exception):
-    """Nothing can be generated; the message says why."""
+GENERATORS: Final = (command.files,)
 
 
 def main() -> int:
     """Writes or checks, and returns the exit code."""
-    parser = argparse.ArgumentParser(description="Writes the generated parts of the documentation.")
+    parser = argparse.ArgumentParser(description="Writes the files that are made from others.")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 where a file is not up to date"
     )
     check = bool(parser.parse_args().check)
     try:
-        wanted = {README: _readme(), REFERENCE: _reference()}
+        wanted = {path: text for files in GENERATORS for path, text in files().items()}
     except GenerateError as error:
         print(f"generate: {error}", file=sys.stderr)
         return 1
-    stale = [path for path, text in wanted.items() if _present(path) != text]
+    stale = [path for path, text in wanted.items() if present(path) != text]
     if check:
         for path in stale:
             print(f"generate: {path} is not up to date: run {REMEDY}", file=sys.stderr)
@@ -75,79 +41,6 @@ def main() -> int:
         (ROOT / path).write_bytes(wanted[path].encode())
         print(f"generate: {path} written")
     return 0
-
-
-def _present(path: str) -> str | None:
-    """The file as it is, None where there is none."""
-    file = ROOT / path
-    return file.read_bytes().decode() if file.exists() else None
-
-
-def _readme() -> str:
-    """The README with what stands between the markers replaced."""
-    text = _present(README)
-    if text is None or text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        msg = f"{README} must hold these two lines once, in this order:\n  {BEGIN}\n  {END}"
-        raise GenerateError(msg)
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    command = ["plan", "-f", EXAMPLE]
-    block = _fenced("console", f"$ dqo {' '.join(command)}\n{_output(command, _PLAN_COLUMNS)}")
-    return f"{before}{BEGIN}\n\n{block}\n{END}{after}"
-
-
-def _reference() -> str:
-    """The help texts of the command and of everything below it."""
-    parts = [_REFERENCE_HEAD]
-    for path in _commands(dqo, ()):
-        title = " ".join(["dqo", *path])
-        if path[-1:] and EXAMPLE_OF.get(path[:-1]) == path[-1]:
-            title += ", as an example of them all"
-        parts.append(f"## {title}\n\n{_fenced('text', _output([*path, '--help'], _HELP_COLUMNS))}")
-    return "\n".join(parts)
-
-
-def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The command and all below it, in the order in which the help lists them."""
-    yield path
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        example = command.get_command(context, EXAMPLE_OF[path]) if path in EXAMPLE_OF else None
-        for name in command.list_commands(context):
-            child = command.get_command(context, name)
-            if child is None or child.hidden:
-                continue
-            if isinstance(child, Variants):
-                yield from ((*path, name, *call) for call in child.calls)
-            elif example is None or EXAMPLE_OF[path] == name or _options(child) != _options(example):
-                yield from _commands(child, (*path, name))
-
-
-def _options(command: click.Command) -> set[str | None]:
-    return {each.name for each in command.params}
-
-
-def _output(arguments: list[str], columns: int) -> str:
-    """What `dqo` prints at a fixed width, without colour, whatever the terminal and the language of the caller."""
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "COLUMNS": str(columns),
-        "LC_ALL": "C.UTF-8",
-        "PYTHONUTF8": "1",
-    }
-    command = [sys.executable, "-m", "kueue_dqo.cli", *arguments]
-    done = subprocess.run(  # noqa: S603  # the arguments are constants and the names of our own commands
-        command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False
-    )
-    if done.returncode != 0 or done.stderr:
-        msg = f"dqo {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}"
-        raise GenerateError(msg)
-    return done.stdout
-
-
-def _fenced(language: str, text: str) -> str:
-    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
-    return "\n".join([f"```{language}", *lines, "```", ""])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The programs of the control plane: found, or built from the pinned Go modules below `tools/` and cached.
+"""The programs of the control plane and its tools: found, or built from the pinned modules below `tools/` and cached.
 
 Looked for, in this order:
 
@@ -7,6 +7,8 @@ Looked for, in this order:
 3. `go build`, into the cache. A first build of everything takes some twenty minutes on two cores.
 
 What is cached has the hash of everything that makes it up in its folder's name: `go.mod`, `go.sum`, flags, platform.
+
+Beside the servers there are Helm, for the charts, and promtool, for the alert rules.
 """
 
 from __future__ import annotations
@@ -52,7 +54,14 @@ _MINIMAL_KUEUE: Final = f"{_KUEUE_MODULE}/test/performance/scheduler/minimalkueu
 MINIMAL_KUEUE: Final = Program("minimalkueue", TOOLS / "kueue", _MINIMAL_KUEUE)
 KUEUE: Final = Program("kueue", TOOLS / "kueue", f"{_KUEUE_MODULE}/cmd/kueue")
 MINIMAL_KUEUE_018: Final = Program("minimalkueue", TOOLS / "kueue-0.18", _MINIMAL_KUEUE)
-ALL: Final = (ETCD, KUBE_APISERVER, MINIMAL_KUEUE, KUEUE, MINIMAL_KUEUE_018)
+HELM: Final = Program("helm", TOOLS / "helm", "helm.sh/helm/v4/cmd/helm")
+PROMTOOL: Final = Program("promtool", TOOLS / "prometheus", "github.com/prometheus/prometheus/cmd/promtool")
+ALL: Final = (ETCD, KUBE_APISERVER, MINIMAL_KUEUE, KUEUE, MINIMAL_KUEUE_018, HELM, PROMTOOL)
+
+_OPERATOR_MODULE: Final = "github.com/prometheus-operator/prometheus-operator"
+_OPERATOR: Final = TOOLS / "prometheus-operator"
+_TAGS: Final = {PROMTOOL.module: "builtinassets,remove_all_sd"}
+"""Build tags, comma-separated. Rules are judged without the SDKs of all clouds that Prometheus finds targets in."""
 
 
 class MissingProgram(Exception):
@@ -88,6 +97,7 @@ def find_all(say: Say = say_on_stderr) -> None:
     build(wanted, say)
     for module in (MINIMAL_KUEUE.module, MINIMAL_KUEUE_018.module):
         kueue_manifests(module, say)
+    operator_crds(say)
 
 
 def build(programs: list[Program], say: Say) -> None:
@@ -103,7 +113,9 @@ def build(programs: list[Program], say: Say) -> None:
             say(f"building {program.name} of {module_version(program)} ({number} of {len(missing)})")
             target = folder_of(program.module) / program.name
             with _in_one_step(target) as unfinished, _source(program, go, say) as (folder, package):
-                golang.build(go, folder, package, unfinished, _ldflags(program), say)
+                golang.build(
+                    go, folder, package, unfinished, say, ldflags=_ldflags(program), tags=_TAGS.get(program.module, "")
+                )
 
 
 def kueue_manifests(module: Path, say: Say = say_on_stderr) -> Path:
@@ -117,6 +129,18 @@ def kueue_manifests(module: Path, say: Say = say_on_stderr) -> Path:
                     _copy_files(source / "config" / "components" / "crd" / "bases", unfinished / "crds")
                     webhooks = source / "config" / "components" / "webhook" / "manifests.yaml"
                     (unfinished / "webhooks.yaml").write_bytes(webhooks.read_bytes())
+    return target
+
+
+def operator_crds(say: Say = say_on_stderr) -> Path:
+    """A folder with the CRDs of Prometheus Operator, `monitoring.coreos.com_*.yaml`, copied from its Go module."""
+    target = folder_of(_OPERATOR) / "crds"
+    if not target.exists():
+        with _locked(cache() / "lock", say):
+            if not target.exists():
+                source = golang.module_folder(golang.find(cache(), say), _OPERATOR, _OPERATOR_MODULE, say)
+                with _in_one_step(target) as unfinished:
+                    _copy_files(source / "example" / "prometheus-operator-crd", unfinished)
     return target
 
 
@@ -136,6 +160,7 @@ def folder_of(module: Path) -> Path:
         (module / "go.sum").read_bytes() if (module / "go.sum").exists() else b"",
         "\n".join([*golang.ENVIRONMENT, *golang.ENVIRONMENT.values(), *_LDFLAGS, *_METRICS_CERTIFICATES]).encode(),
         f"{platform.system()}/{platform.machine()}".encode(),
+        *([_TAGS[module].encode()] if module in _TAGS else []),
     ):
         made_of.update(hashlib.sha256(part).digest())
     return cache() / f"{module.name}-{made_of.hexdigest()[:12]}"

@@ -50,9 +50,11 @@ def _install(folder: Path) -> None:
         )
 
 
-def build(go: Path, module: Path, package: str, target: Path, ldflags: str, say: Callable[[str], None]) -> None:
+def build(
+    go: Path, module: Path, package: str, target: Path, say: Callable[[str], None], *, ldflags: str, tags: str = ""
+) -> None:
     """`go build` of one package in the folder of a module. Raises BuildFailed."""
-    command: list[str | Path] = [go, "build", "-o", target, "-ldflags", ldflags, package]
+    command: list[str | Path] = [go, "build", "-o", target, "-ldflags", ldflags, "-tags", tags, package]
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

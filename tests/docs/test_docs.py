@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -206,15 +208,16 @@ def test_agents_is_short() -> None:
 def test_a_stale_page_is_named(tmp_path: Path) -> None:
     """The check of generated files fails where one is not what the command prints."""
     copy = tmp_path / "copy"
-    for name in ("README.md", "docs/reference/cli.md", "scripts/generate.py"):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text(_text(name))
+    for name in ("docs", "manifests", "scripts"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "README.md").write_text(_text("README.md"))
     (copy / "examples").symlink_to(ROOT / "examples")
     command = [sys.executable, "scripts/generate.py", "--check"]
-    assert subprocess.run(command, cwd=copy, check=False).returncode == 0
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+    assert subprocess.run(command, cwd=copy, env=environment, check=False).returncode == 0
     stale = copy / "docs/reference/cli.md"
     stale.write_text(stale.read_text().replace("--road", "--rode"))
-    finished = subprocess.run(command, cwd=copy, check=False, capture_output=True, text=True)
+    finished = subprocess.run(command, cwd=copy, env=environment, check=False, capture_output=True, text=True)
     assert finished.returncode == 1
     assert "docs/reference/cli.md" in finished.stdout + finished.stderr
     assert "README.md" not in finished.stdout + finished.stderr
