@@ -49,6 +49,12 @@ ETCD: Final = Program("etcd", TOOLS / "kubernetes", "go.etcd.io/etcd/server/v3")
 KUBE_APISERVER: Final = Program(
     "kube-apiserver", TOOLS / "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", is_kubernetes=True
 )
+KUBE_CONTROLLER_MANAGER: Final = Program(
+    "kube-controller-manager", TOOLS / "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", is_kubernetes=True
+)
+KUBE_SCHEDULER: Final = Program(
+    "kube-scheduler", TOOLS / "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", is_kubernetes=True
+)
 _KUEUE_MODULE: Final = "sigs.k8s.io/kueue"
 _MINIMAL_KUEUE: Final = f"{_KUEUE_MODULE}/test/performance/scheduler/minimalkueue"
 MINIMAL_KUEUE: Final = Program("minimalkueue", TOOLS / "kueue", _MINIMAL_KUEUE)
@@ -56,7 +62,11 @@ KUEUE: Final = Program("kueue", TOOLS / "kueue", f"{_KUEUE_MODULE}/cmd/kueue")
 MINIMAL_KUEUE_018: Final = Program("minimalkueue", TOOLS / "kueue-0.18", _MINIMAL_KUEUE)
 HELM: Final = Program("helm", TOOLS / "helm", "helm.sh/helm/v4/cmd/helm")
 PROMTOOL: Final = Program("promtool", TOOLS / "prometheus", "github.com/prometheus/prometheus/cmd/promtool")
-ALL: Final = (ETCD, KUBE_APISERVER, MINIMAL_KUEUE, KUEUE, MINIMAL_KUEUE_018, HELM, PROMTOOL)
+ALL: Final = (
+    *(ETCD, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER),
+    *(MINIMAL_KUEUE, KUEUE, MINIMAL_KUEUE_018),
+    *(HELM, PROMTOOL),
+)
 
 _OPERATOR_MODULE: Final = "github.com/prometheus-operator/prometheus-operator"
 _OPERATOR: Final = TOOLS / "prometheus-operator"
