@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test verify lint format types layers generate generated controlplane cluster bench clean FORCE
+.PHONY: help venv demo test verify lint format types layers generate generated docs controlplane cluster bench clean FORCE
 unexport PYTHONHOME PYTHONPATH
 
 # Tests of daemons mostly wait, so there are more workers than cores. make test WORKERS=0 runs all in one process.
@@ -31,7 +31,7 @@ demo: $(STAMP) ## plan every example
 	  $(BIN)/dqo plan -f "$$folder"; \
 	done
 
-verify: lint types layers generated test ## everything that must pass before a change is merged
+verify: lint types layers generated docs test ## everything that must pass before a change is merged
 
 lint: $(STAMP) ## style: ruff check, ruff format
 	@echo 'lint: ruff check, ruff format --check'
@@ -63,6 +63,10 @@ controlplane: $(STAMP) ## build what tests run against: kube-apiserver, etcd, Ku
 
 cluster: $(STAMP) ## a control plane with Kueue and an example to try things on, until Ctrl-C
 	@$(BIN)/python -m tests.controlplane cluster
+
+docs: $(STAMP) ## the documentation as pages, in dist/site; links are checked
+	@echo 'docs: sphinx-build'
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --fresh-env -c docs -b html . dist/site
 
 test: $(STAMP) controlplane ## tests: pytest
 	@echo 'test: pytest, $(WORKERS) at a time'
