@@ -126,7 +126,7 @@ async def run(options: Options) -> None:
         )
         gate = GateWatch(cluster, events=events, clock=clock)
         leases = ProviderLeases(
-            client, cluster, namespace=options.namespace, events=events, clock=clock, random=chance, registry=registry
+            client, cluster, namespace=options.namespace, events=events, clock=clock, random=chance, metrics=metrics
         )
         registry.register(ClusterCollector(cluster, with_quotas=options.quota_metrics))
 

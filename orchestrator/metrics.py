@@ -23,7 +23,7 @@ class OrchestratorMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.writes = Counter(
             "kueue_dqo_quota_writes_total",
-            "Writes of quotas: landed, outdated (changed by others meanwhile), failed (tried again), refused",
+            "Writes of quotas by their result",
             ("kind", "result"),
             registry=registry,
         )
@@ -32,7 +32,7 @@ class OrchestratorMetrics:
         )
         self.reverts = Counter(
             "kueue_dqo_quota_reverts_total",
-            "Quotas of ours that somebody has undone",
+            "Quotas of ours that somebody has undone; until the object is gone",
             ("kind", "name", "manager"),
             registry=registry,
         )
@@ -48,8 +48,15 @@ class OrchestratorMetrics:
         )
         self.differences = Gauge(
             "kueue_dqo_quota_differences",
-            "Objects whose quotas are not what they should be, after the last pass",
+            "Objects whose quotas are not what they should be, after the last pass; what to watch in the mode observe",
             ("orchestrator",),
+            registry=registry,
+        )
+        self.lease_expired = Gauge(
+            "kueue_dqo_provider_lease_expired",
+            "1 where the provider's process has stopped renewing its Lease: its capacity may be old although its "
+            "condition is True",
+            ("provider",),
             registry=registry,
         )
         self.passes = Counter("kueue_dqo_passes_total", "Computations of all orchestrators", registry=registry)
@@ -69,17 +76,31 @@ class ClusterCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The families of the present caches."""
+        yield self._of_the_mode()
         yield from self._of_providers()
         yield from self._of_orchestrators()
         if self._with_quotas:
             yield self._of_quotas()
+
+    def _of_the_mode(self) -> Metric:
+        family = GaugeMetricFamily(
+            "kueue_dqo_enforcement",
+            "1 for the road on which quotas take effect, and whether this daemon may write them",
+            labels=("road", "writes"),
+        )
+        mode = self._cluster.mode
+        if mode is not None:
+            family.add_metric((mode.road, str(mode.writes).lower()), 1.0)
+        return family
 
     def _of_providers(self) -> Iterator[Metric]:
         capacity = GaugeMetricFamily(
             "kueue_dqo_capacity", "Capacity that a provider reports", labels=("provider", "flavor", "resource")
         )
         ready = GaugeMetricFamily(
-            "kueue_dqo_provider_ready", "1 where the provider's capacity may be used", labels=("provider",)
+            "kueue_dqo_provider_ready",
+            "1 where the provider's capacity may be used: its condition is True and up to date",
+            labels=("provider",),
         )
         for name, provider in sorted(self._cluster.providers.items()):
             ready.add_metric((name,), float(why_not_ready(provider) is None))
@@ -90,7 +111,7 @@ class ClusterCollector(Collector):
     def _of_orchestrators(self) -> Iterator[Metric]:
         capacity = GaugeMetricFamily(
             "kueue_dqo_effective_capacity",
-            "Effective capacity of an orchestrator",
+            "What the orchestrator shares out, computed from its providers, so also in the mode observe",
             labels=("orchestrator", "flavor", "resource"),
         )
         conditions = GaugeMetricFamily(
@@ -122,7 +143,7 @@ class ClusterCollector(Collector):
     def _of_quotas(self) -> Metric:
         family = GaugeMetricFamily(
             "kueue_dqo_effective_quota",
-            "Nominal quota in force that an orchestrator has written",
+            "Nominal quota in force that an orchestrator has written; off with --no-quota-metrics",
             labels=("kind", "name", "flavor", "resource"),
         )
         for key, (_, view) in sorted(self._cluster.views.items()):

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 import structlog
-from prometheus_client import CollectorRegistry, Gauge
 
 from kueue_dqo.api import dqo
 from kueue_dqo.runtime.cache import Cache
@@ -22,6 +21,7 @@ from kueue_dqo.runtime.events import EventRecorder
 from kueue_dqo.runtime.lease import LeaseRecord
 from kueue_dqo.runtime.resources import CONTROLLER_LABEL, LEASES
 from orchestrator.cluster import Cluster
+from orchestrator.metrics import OrchestratorMetrics
 from orchestrator.subjects import provider_subject
 
 _INTERVAL: Final = 5.0
@@ -46,19 +46,14 @@ class ProviderLeases:
         events: EventRecorder,
         clock: Clock,
         random: Random,
-        registry: CollectorRegistry,
+        metrics: OrchestratorMetrics,
     ) -> None:
         self._cluster = cluster
         self._events = events
         self._clock = clock
         self._seen: dict[str, float] = {}
         self._expired: set[str] = set()
-        self._gauge = Gauge(
-            "kueue_dqo_provider_lease_expired",
-            "1 where the provider's Lease has expired: its capacity may be old although its condition is True",
-            ("provider",),
-            registry=registry,
-        )
+        self._gauge = metrics.lease_expired
         self._cache = Cache(
             client,
             LEASES,

@@ -23,7 +23,7 @@ class ProviderMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.observations = Counter(
             "kueue_dqo_provider_observations_total",
-            "Looks at the source by their result: success, or the reason of the condition",
+            "Looks at the source by their result",
             ("provider", "result"),
             registry=registry,
         )
@@ -56,16 +56,21 @@ class RecordCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """The families of the present records."""
         labels = ("provider", "flavor", "resource")
-        published = GaugeMetricFamily("kueue_dqo_provider_published_capacity", "Capacity in the status", labels=labels)
+        published = GaugeMetricFamily(
+            "kueue_dqo_provider_published_capacity", "Capacity in the status, after headroom and guards", labels=labels
+        )
         observed = GaugeMetricFamily(
-            "kueue_dqo_provider_observed_capacity", "Capacity as the source gave it at the last look", labels=labels
+            "kueue_dqo_provider_observed_capacity",
+            "Capacity as the source gave it at the last look that succeeded, before headroom and guards",
+            labels=labels,
         )
         headroom = GaugeMetricFamily(
             "kueue_dqo_provider_headroom", "What headroom kept back at the last look", labels=labels
         )
         held = GaugeMetricFamily(
             "kueue_dqo_provider_held_until_timestamp_seconds",
-            "Until when a guard holds any of the flavor's published capacity, in seconds since the epoch",
+            "Until when a guard holds any of the flavor's published capacity, in seconds since the epoch; there only "
+            "while it does",
             labels=("provider", "flavor", "guard"),
         )
         looked = GaugeMetricFamily(
@@ -74,10 +79,12 @@ class RecordCollector(Collector):
             labels=("provider",),
         )
         synchronized = GaugeMetricFamily(
-            "kueue_dqo_provider_synchronized", "1 where the published capacity is trustworthy", labels=("provider",)
+            "kueue_dqo_provider_synchronized",
+            "1 where the condition CapacitySynchronized is True",
+            labels=("provider",),
         )
         condition = GaugeMetricFamily(
-            "kueue_dqo_provider_condition", "1 for the reason of the condition", labels=("provider", "reason")
+            "kueue_dqo_provider_condition", "1 for the reason of the condition as it is", labels=("provider", "reason")
         )
         for name, record in sorted(self._records().items()):
             _add(published, name, record.published)

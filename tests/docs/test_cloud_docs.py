@@ -300,7 +300,7 @@ def test_every_metric_is_listed() -> None:
     """By the name that Prometheus shows, with its labels and the ends of calls."""
     registry = CollectorRegistry()
     metrics = CloudMetrics(registry, SystemClock())
-    section = section_of(ROOT / "docs/metrics.md", "Cloud quota")
+    section = section_of(ROOT / "docs/reference/metrics.md", "Cloud quota")
     families = [*registry.collect()]
     names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
     assert len(names) == 6

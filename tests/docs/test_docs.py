@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.quantity import Quantity, QuantityError
@@ -22,12 +21,8 @@ from kueue_dqo.cli.main import run
 from providers import news
 from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
 from providers.composite.compute import MEMBERS_SKIPPED
-from providers.metrics import ProviderMetrics, RecordCollector
 from providers.node_inventory.exclusion import Exclusion
-from providers.node_inventory.metrics import NodeMetrics
 from providers.nodes.wording import NODES_EXCLUDED
-from providers.nvidia_gpu.agent.metrics import AgentMetrics
-from providers.nvidia_gpu.metrics import GpuMetrics
 from providers.nvidia_gpu.notices import CAPPED, DEVICES_UNHEALTHY, NODES_HELD, ODD_OFFER
 
 ROOT = Path(__file__).parents[2]
@@ -95,20 +90,6 @@ def test_every_event_on_a_provider_is_explained() -> None:
     }
     for page in ("docs/troubleshooting.md", "docs/providers/common.md"):
         assert [reason for reason in sorted(reasons) if f"`{reason}`" not in _text(page)] == []
-
-
-def test_every_metric_of_a_provider_is_listed() -> None:
-    """By the name that Prometheus shows."""
-    registry = CollectorRegistry()
-    ProviderMetrics(registry)
-    NodeMetrics(registry)
-    GpuMetrics(registry, {})
-    AgentMetrics(registry)
-    registry.register(RecordCollector(dict))
-    page = _text("docs/metrics.md")
-    names = [f"{family.name}_total" if family.type == "counter" else family.name for family in registry.collect()]
-    assert len(names) > 24
-    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 def test_every_kind_that_is_read_is_listed() -> None:

@@ -118,7 +118,7 @@ def test_every_metric_is_listed() -> None:
     """By the name that Prometheus shows, and no other."""
     registry = CollectorRegistry()
     kept = FleetMetrics(registry), WorkerRequests(registry)
-    section = section_of(ROOT / "docs/metrics.md", "MultiKueue")
+    section = section_of(ROOT / "docs/reference/metrics.md", "MultiKueue")
     names = {f"{family.name}_total" if family.type == "counter" else family.name for family in registry.collect()}
     assert kept
     assert set(re.findall(r"`(kueue_dqo_\w+)`", first_cells_of(section))) == names

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.resources import CONTROLLER_LABEL
+from orchestrator.metrics import OrchestratorMetrics
 from orchestrator.provider_leases import ProviderLeases
 from tests.unit.kueue_dqo.runtime.virtual_time import VirtualClock
 from tests.unit.orchestrator.builders import provider
@@ -64,7 +65,7 @@ class Watching:
             events=self.told.recorder,
             clock=VirtualClock(),
             random=random.Random(1),
-            registry=self.registry,
+            metrics=OrchestratorMetrics(self.registry),
         )
 
     @asynccontextmanager
