@@ -7,7 +7,7 @@ object in its subtree. The specification says nothing of quotas that are left be
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kueue_dqo.api import dqo
@@ -62,7 +62,11 @@ class Leftover(NamedTuple):
     def restoring(self) -> list[Operation]:
         """The write that puts the declared quotas in force again, as a compare-and-set, unless there is a problem."""
         operations = self.road.restoring(self.held, self.view)
-        return [*operations, *_disowning(self.held)] if self.road is Road.SPEC else operations
+        if self.road is not Road.SPEC:
+            return operations
+        # A declaration that equals what is in force changes nothing, so the API server would leave the ownership as it
+        # is, and without its annotations the object would look as if they had been lost.
+        return [*operations, *disowning(self.held, FIELD_MANAGER)]
 
 
 def leftovers(objects: Iterable[Held], orchestrators: Orchestrators) -> list[Leftover]:
@@ -154,14 +158,16 @@ def _why_abandoned(
     return None
 
 
-def _disowning(held: Held) -> Iterator[Operation]:
-    """Takes the spec out of what our field manager owns.
-
-    A declaration that equals what is in force changes nothing, so the API server would leave the ownership as it is,
-    and without its annotations the object would look as if they had been lost.
-    """
-    for index, entry in enumerate(held.node.metadata.managed_fields):
-        if entry.manager == FIELD_MANAGER and entry.owns("spec", "resourceGroups"):
+def disowning(held: Held, manager: str) -> list[Operation]:
+    """Takes the quotas in the spec out of what a field manager owns, in the version of the object that is held."""
+    operations: list[Operation] = []
+    # The last one first, so that the places of the others stay as they are.
+    for index, entry in reversed(list(enumerate(held.node.metadata.managed_fields))):
+        if entry.manager == manager and entry.owns("spec", "resourceGroups"):
             place = ("metadata", "managedFields", str(index))
-            yield test(pointer(*place, "manager"), FIELD_MANAGER)
-            yield remove(pointer(*place, "fieldsV1", "f:spec", "f:resourceGroups"))
+            is_all = entry.fields_v1 is not None and {key: list(entry.fields_v1[key]) for key in entry.fields_v1} == {
+                "f:spec": ["f:resourceGroups"]
+            }
+            within = () if is_all else ("fieldsV1", "f:spec", "f:resourceGroups")
+            operations += [test(pointer(*place, "manager"), manager), remove(pointer(*place, *within))]
+    return operations

@@ -32,10 +32,9 @@ from kueue_dqo.runtime.resources import (
     COHORTS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DYNAMIC_QUOTA_ORCHESTRATORS,
-    MANAGED_BY,
     MULTI_KUEUE_CONFIGS,
     ORCHESTRATOR_DEFINITION,
-    OURS,
+    DefinitionMeta,
     Resource,
 )
 from orchestrator.compute import Snapshot
@@ -77,12 +76,8 @@ class Observer:
         """A DynamicQuotaOrchestrator came, changed in any way, or went (None)."""
 
 
-class _Labels(msgspec.Struct, frozen=True):
-    labels: dict[str, str] = {}
-
-
 class _Definition(msgspec.Struct, frozen=True):
-    metadata: _Labels = _Labels()
+    metadata: DefinitionMeta = DefinitionMeta()
 
 
 class Cluster:
@@ -196,7 +191,7 @@ class Cluster:
         definition = self._definition.objects.get(ORCHESTRATOR_DEFINITION)
         if definition is None:
             return None
-        if definition.metadata.labels.get(MANAGED_BY) != OURS:
+        if not definition.metadata.is_ours:
             return Mode(Road.STATUS, writes=False)
         return Mode(Road.SPEC, writes=self._enforcement is Enforcement.AUTO)
 

@@ -12,11 +12,11 @@ import argparse
 import sys
 from typing import Final
 
-from scripts.generators import command, metrics, rules
+from scripts.generators import charts, command, metrics, rules
 from scripts.generators.tree import ROOT, GenerateError, present
 
 REMEDY: Final = ".venv/bin/python scripts/generate.py"
-GENERATORS: Final = (command.files, metrics.files, rules.files)
+GENERATORS: Final = (charts.files, command.files, metrics.files, rules.files)
 
 
 def main() -> int:

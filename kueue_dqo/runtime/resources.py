@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+import msgspec
+
 from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
 
 
@@ -81,6 +83,27 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
 
 ORCHESTRATOR_DEFINITION: Final = f"{DYNAMIC_QUOTA_ORCHESTRATORS.plural}.{DYNAMIC_QUOTA_ORCHESTRATORS.group}"
 """The CustomResourceDefinition that tells whose the two kinds of Dynamic Quota Orchestration are."""
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-OURS: Final = "kueue-dqo"
-"""The value of that label on the definitions that this project brings for a Kueue that has none."""
+_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+_OURS: Final = "kueue-dqo"
+_HELM: Final = "Helm"
+_RELEASE: Final = "meta.helm.sh/release-name"
+OUR_RELEASE: Final = "kueue-dqo.dev/helm-release"
+"""The annotation by which our chart names its own release on the definitions that it brings."""
+
+
+class DefinitionMeta(msgspec.Struct, frozen=True):
+    """What of a definition's metadata tells whose it is."""
+
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this project has brought the definition, for a Kueue that has none.
+
+        Helm puts its own name into the label `managed-by` of all that it installs. So our chart names its release in an
+        annotation; once another release, Kueue's, has taken the definition over, the two names differ.
+        """
+        by = self.labels.get(_MANAGED_BY)
+        release = self.annotations.get(OUR_RELEASE)
+        return by == _OURS or (by == _HELM and release is not None and release == self.annotations.get(_RELEASE))

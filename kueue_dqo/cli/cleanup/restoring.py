@@ -13,7 +13,8 @@ from kueue_dqo.cli.cluster import FIELD_MANAGER, explained, what_became_of
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.errors import ApiError, Conflict, Invalid, NotFound, Unauthorized, Unreachable
 from kueue_dqo.runtime.resources import CLUSTER_QUEUES, COHORTS
-from orchestrator.cleanup import Leftover
+from orchestrator.cleanup import Leftover, disowning
+from orchestrator.enforcement.held import Held, held_of
 from orchestrator.enforcement.roads import Road
 
 _ROUNDS: Final = 5
@@ -67,7 +68,7 @@ async def _write(client: Client, leftover: Leftover, say: Say, complain: Say) ->
     resource = CLUSTER_QUEUES if key.kind == CLUSTER_QUEUE else COHORTS
     path = resource.path(key.name, subresource=road.subresource)
     try:
-        await client.json_patch(path, leftover.restoring(), field_manager=FIELD_MANAGER)
+        raw = await client.json_patch(path, leftover.restoring(), field_manager=FIELD_MANAGER)
     except NotFound:
         say(f"{key} ({road}): deleted in the meantime")
         return _Result.DONE
@@ -85,4 +86,22 @@ async def _write(client: Client, leftover: Leftover, say: Say, complain: Say) ->
         complain(f"{key} ({road}): {what_became_of(error)}: {explained(error)}")
         return _Result.FAILED
     say(f"{key} ({road}): the declared quotas are in force again")
+    if road is Road.SPEC:
+        await _let_go(client, path, held_of(key.kind, raw), complain)
     return _Result.DONE
+
+
+async def _let_go(client: Client, path: str, restored: Held, complain: Say) -> None:
+    """Leaves the quotas to whoever applies them next: with an owner, a server-side apply of others would conflict."""
+    operations = disowning(restored, FIELD_MANAGER)
+    if not operations:
+        return
+    try:
+        await client.json_patch(path, operations, field_manager=FIELD_MANAGER)
+    except NotFound:
+        return
+    except ApiError as error:
+        complain(
+            f"Note: {restored.key}: {FIELD_MANAGER} still owns spec.resourceGroups ({explained(error)}): the next "
+            "server-side apply of other quotas wants --force-conflicts"
+        )

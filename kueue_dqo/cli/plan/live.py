@@ -24,8 +24,8 @@ from kueue_dqo.runtime import resources
 from kueue_dqo.runtime.client import Client
 from kueue_dqo.runtime.errors import Forbidden, Gone, NotFound
 from kueue_dqo.runtime.lease import LeaseRecord
-from kueue_dqo.runtime.resources import MANAGED_BY, OURS, Resource
 from kueue_dqo.runtime.resources import ORCHESTRATOR_DEFINITION as _CRD
+from kueue_dqo.runtime.resources import DefinitionMeta, Resource
 from orchestrator.enforcement.roads import Road
 from providers.offline import PARAMETERS_KINDS, depending_on_pods, depending_on_reports
 
@@ -203,12 +203,8 @@ def overdue_by(record: LeaseRecord, now: datetime.datetime) -> float | None:
     return (now - parse_time(record.renew_time)).total_seconds() - seconds
 
 
-class _Labelled(msgspec.Struct):
-    labels: dict[str, str] = {}
-
-
 class _Definition(msgspec.Struct):
-    metadata: _Labelled
+    metadata: DefinitionMeta
 
 
 async def _road_of(client: Client) -> tuple[Road, str]:
@@ -219,10 +215,6 @@ async def _road_of(client: Client) -> tuple[Road, str]:
         return Road.STATUS, f"the cluster has no definition {_CRD}"
     except Forbidden:
         return Road.STATUS, f"the definition {_CRD} may not be read (verb get), so it cannot be asked whose it is"
-    labels = msgspec.json.decode(raw, type=_Definition).metadata.labels
-    if labels.get(MANAGED_BY) == OURS:
-        return (
-            Road.SPEC,
-            f"the definition {_CRD} carries the label {MANAGED_BY}={OURS}, so this Kueue has none of its own",
-        )
-    return Road.STATUS, f"the definition {_CRD} does not carry the label {MANAGED_BY}={OURS}, so it is Kueue's own"
+    if msgspec.json.decode(raw, type=_Definition).metadata.is_ours:
+        return Road.SPEC, f"the definition {_CRD} came with kueue-dqo, so this Kueue has none of its own"
+    return Road.STATUS, f"the definition {_CRD} did not come with kueue-dqo, so it is Kueue's own"

@@ -66,7 +66,7 @@ def test_present_and_planned_quotas_stand_side_by_side(cluster: ControlPlane, dq
     assert row(printed.out, "a") == ["a", "batch", "cpu", "10", "8 → 5", "25.0 %", "▼ falls"]
     assert row(printed.out, "b") == ["b", "batch", "cpu", "30", "15", "75.0 %", "unchanged"]
     assert "planned for the road spec: the definition" in in_one_line(printed.out)
-    assert "label app.kubernetes.io/managed-by=kueue-dqo" in in_one_line(printed.out)
+    assert "came with kueue-dqo" in in_one_line(printed.out)
 
 
 def test_nothing_is_written(cluster: ControlPlane, dqo: Dqo) -> None:
@@ -165,7 +165,7 @@ def test_kinds_that_the_cluster_lacks_are_left_out(fresh_plane: ControlPlane, dq
     printed = dqo(fresh_plane.kubeconfig(), "plan", "-o", "json")
     assert printed.code == 0, printed.err
     assert (
-        "planned for the road status: the definition dynamicquotaorchestrators.kueue.x-k8s.io does not" in printed.err
+        "planned for the road status: the definition dynamicquotaorchestrators.kueue.x-k8s.io did not" in printed.err
     )
     assert "it is Kueue's own" in printed.err
     fresh_plane.admin.delete(CRD)

@@ -165,17 +165,26 @@ spec:
       {{- end }}
       {{- with .values.affinity | default $root.Values.affinity }}
       affinity: {{ toYaml . | nindent 8 }}
+      {{- else }}
+      # Two nodes, two zones where there are; better both replicas on one node than one of them nowhere. The first is no
+      # spread constraint: beside that for zones, the scheduler would look at it only where nodes have a zone.
+      affinity:
+        podAntiAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 100
+            podAffinityTerm:
+              topologyKey: kubernetes.io/hostname
+              labelSelector:
+                matchLabels: {{ $selector | nindent 18 }}
+              matchLabelKeys: [pod-template-hash] # those of an older version are on their way out
       {{- end }}
-      # Two nodes, two zones where there are; better both replicas on one node than one of them nowhere.
       topologySpreadConstraints:
-      {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
-      - topologyKey: {{ . }}
+      - topologyKey: topology.kubernetes.io/zone
         maxSkew: 1
         whenUnsatisfiable: ScheduleAnyway
         labelSelector:
           matchLabels: {{ $selector | nindent 12 }}
-        matchLabelKeys: [pod-template-hash] # those of an older version are on their way out
-      {{- end }}
+        matchLabelKeys: [pod-template-hash]
       securityContext: {{ include "kueue-dqo.podSecurity" dict | nindent 8 }}
       containers:
       - name: {{ .component }}
