@@ -1,0 +1,70 @@
+"""The page about security names tests that there are, and its rights are those that are granted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import section_of
+from tests.manifests.rendered import AGENT, OVERLAYS, PROVIDERS, daemon, overlay, render
+from tests.manifests.test_rights import Right, _granted
+
+ROOT = Path(__file__).parents[2]
+SECURITY = (ROOT / "docs/security.md").read_text()
+RIGHTS = (ROOT / "docs/reference/rights.md").read_text()
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", SECURITY)))
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    """A claim whose test was renamed is noticed."""
+    assert len(NAMED) > 12
+    assert [name for file, name in NAMED if f"def {name}(" not in (ROOT / file).read_text()] == []
+
+
+def test_every_attack_that_is_tested_is_told() -> None:
+    """And every row that says *could not*, but one that follows from who calls whom, names its test."""
+    file = "tests/integration/security/test_attackers.py"
+    tests = set(re.findall(r"^def (test_\w+)\(", (ROOT / file).read_text(), re.MULTILINE))
+    assert {name for where, name in NAMED if where == file} == tests
+    rows = re.findall(r"^\| could not \| (.*?) \| (.*?) ?\|$", SECURITY, re.MULTILINE)
+    assert [what for what, tested in rows if "`tests/" not in tested] == [
+        "get anything of the manager: the daemon sends it requests and its own token"
+    ]
+
+
+def _told(title: str) -> set[Right]:
+    """What the table below a title says."""
+    text = RIGHTS.partition(f"**{title}**\n")[2].partition("\n**")[0]
+    told = set()
+    for resource, verbs, where in re.findall(r"^\| `(\S+)` \| ([^|]+) \| ([^|]+) \|", text, re.MULTILINE):
+        names = re.findall(r"`([^`]+)`", where)
+        namespace = "" if where.startswith("everywhere") else names.pop(0)
+        plain, dot, group = resource.partition(".")
+        del dot
+        told |= {Right(namespace, group, plain, verb, names[0] if names else "") for verb in verbs.split(", ")}
+    return told
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_the_rights_of_the_orchestrator_are_told(name: str) -> None:
+    """Each with its reason, none too many."""
+    assert _told(f"`kueue-dqo-orchestrator`, overlay `{name}`") == _granted(overlay(name))
+
+
+@pytest.mark.parametrize("name", [*PROVIDERS, AGENT])
+def test_the_rights_of_the_provider_are_told(name: str) -> None:
+    """As above."""
+    assert _told(f"`kueue-dqo-{name}`") == _granted(daemon(name))
+
+
+def test_the_rights_on_a_worker_are_told() -> None:
+    """As above."""
+    assert _told("`kueue-dqo-multikueue-reader`, on a worker") == _granted(render("worker/multikueue-reader"))
+
+
+def test_every_right_has_its_reason() -> None:
+    """The last column is never empty."""
+    assert re.findall(r"^\| `[^|]+\|[^|]+\|[^|]+\|\s*(?:None)?\s*\|$", RIGHTS, re.MULTILINE) == []
+    assert "network-policy" in section_of(ROOT / "docs/security.md", "Network")
