@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test verify lint format types layers generate generated docs controlplane cluster bench clean FORCE
+.PHONY: help venv demo test verify lint format types layers generate generated docs controlplane cluster bench dist sbom licences audit clean FORCE
 unexport PYTHONHOME PYTHONPATH
 
 # Tests of daemons mostly wait, so there are more workers than cores. make test WORKERS=0 runs all in one process.
@@ -17,7 +17,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 # FORCE comes from `check` where .venv is unusable, whatever the age of the stamp.
-$(STAMP): pyproject.toml requirements-dev.txt scripts/setup-venv.sh $(shell PYTHON="$(PYTHON)" sh scripts/setup-venv.sh check)
+$(STAMP): pyproject.toml requirements-dev.lock scripts/setup-venv.sh $(shell PYTHON="$(PYTHON)" sh scripts/setup-venv.sh check)
 	@sh scripts/setup-venv.sh build
 
 venv: $(STAMP) ## make .venv, or bring it up to date
@@ -61,8 +61,8 @@ generated: $(STAMP) ## generated files are what the generator writes
 controlplane: $(STAMP) ## build what tests run against: kube-apiserver, etcd, Kueue (once, some 20 minutes)
 	@$(BIN)/python -m tests.controlplane build
 
-cluster: $(STAMP) ## a control plane with Kueue and an example to try things on, until Ctrl-C
-	@$(BIN)/python -m tests.controlplane cluster
+cluster: $(STAMP) ## a control plane with Kueue and an example to try things on, until Ctrl-C (ARGS=bare: without this project)
+	@$(BIN)/python -m tests.controlplane cluster $(ARGS)
 
 docs: $(STAMP) ## the documentation as pages, in dist/site; links are checked
 	@echo 'docs: sphinx-build'
@@ -74,6 +74,18 @@ test: $(STAMP) controlplane ## tests: pytest
 
 bench: $(STAMP) ## measure
 	@$(BIN)/python -m bench $(ARGS)
+
+dist: $(STAMP) ## the wheel and the source distribution of the last commit, in dist
+	@$(BIN)/python -m scripts.release.dist $(ARGS)
+
+sbom: $(STAMP) ## what the image and the wheel consist of, as CycloneDX, in dist
+	@$(BIN)/python -m scripts.release.sbom $(ARGS)
+
+licences: $(STAMP) ## the licences of what is shipped, checked
+	@$(BIN)/python -m scripts.release.licences
+
+audit: $(STAMP) ## known vulnerabilities of what is pinned, from a database on the network
+	@$(BIN)/python -m scripts.release.audit $(ARGS)
 
 clean: ## remove .venv, caches and builds
 	@echo 'clean: .venv, caches, builds'

@@ -159,15 +159,15 @@ def _why_abandoned(
 
 
 def disowning(held: Held, manager: str) -> list[Operation]:
-    """Takes the quotas in the spec out of what a field manager owns, in the version of the object that is held."""
+    """Takes the quotas in the spec out of what a field manager owns, in the version of the object that is held.
+
+    Its entry stays, were it empty: an object without any has all of its fields owned by `before-first-apply` from the
+    next server-side apply on, and that is who it would conflict with.
+    """
     operations: list[Operation] = []
-    # The last one first, so that the places of the others stay as they are.
-    for index, entry in reversed(list(enumerate(held.node.metadata.managed_fields))):
+    for index, entry in enumerate(held.node.metadata.managed_fields):
         if entry.manager == manager and entry.owns("spec", "resourceGroups"):
             place = ("metadata", "managedFields", str(index))
-            is_all = entry.fields_v1 is not None and {key: list(entry.fields_v1[key]) for key in entry.fields_v1} == {
-                "f:spec": ["f:resourceGroups"]
-            }
-            within = () if is_all else ("fieldsV1", "f:spec", "f:resourceGroups")
-            operations += [test(pointer(*place, "manager"), manager), remove(pointer(*place, *within))]
+            operations.append(test(pointer(*place, "manager"), manager))
+            operations.append(remove(pointer(*place, "fieldsV1", "f:spec", "f:resourceGroups")))
     return operations

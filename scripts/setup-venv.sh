@@ -6,7 +6,7 @@
 #   setup-venv.sh build   makes it or mends it, and leaves .venv/.stamp
 #
 # The interpreter is $PYTHON where that is set, else the first of the candidates that is recent enough. Packages are
-# installed by uv where it is on PATH, else by pip.
+# installed by uv where it is on PATH, else by pip; from the lock, so each file has to have one of the checksums there.
 set -eu
 unset CDPATH PYTHONHOME PYTHONPATH PIP_PREFIX PIP_TARGET PIP_USER UV_PREFIX UV_PYTHON UV_SYSTEM_PYTHON UV_TARGET
 cd -- "$(dirname -- "$0")/.."
@@ -77,13 +77,14 @@ build() {
     fi
     if has_uv; then
         set -- uv pip install --quiet --python .venv/bin/python
-        say 'installing requirements-dev.txt and the project, with uv'
+        say 'installing requirements-dev.lock and the project, with uv'
     else
         set -- .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check
-        say 'installing requirements-dev.txt and the project, with pip'
+        say 'installing requirements-dev.lock and the project, with pip'
     fi
-    "$@" -r requirements-dev.txt
-    "$@" --no-build-isolation -e '.[cli]'
+    "$@" --require-hashes -r requirements-dev.lock
+    # Whatever it needs is there: nothing is fetched that is not in the lock.
+    "$@" --no-deps --no-build-isolation -e .
     printf '%s\n' "$HERE" >"$STAMP"
 }
 

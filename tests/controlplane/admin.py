@@ -43,7 +43,9 @@ class Refused(Exception):
 class Admin:
     """Requests as one user: the administrator, or a service account by its token."""
 
-    def __init__(self, url: str, ca: Path, token: str) -> None:
+    def __init__(self, url: str, ca: Path, token: str, *, user: str = "", group: str = "") -> None:
+        """With `user`, an administrator's token speaks for that user, a member of `group`."""
+        self._impersonates = {"Impersonate-User": user, "Impersonate-Group": group} if user else {}
         self._lock = threading.Lock()
         self._kept: http.client.HTTPSConnection | None = None
         parts = urllib.parse.urlsplit(url)
@@ -65,6 +67,7 @@ class Admin:
         """One request. Raises Refused, and OSError or HTTPException where nobody answers."""
         target = f"{path}?{urllib.parse.urlencode(query)}" if query else path
         headers = {"Authorization": f"Bearer {self._token}", "Accept": accept, "Content-Type": content_type}
+        headers |= self._impersonates
         text = json.dumps(body) if body is not None else None
         with self._lock:
             status, answer = self._answer(method, target, text, headers)

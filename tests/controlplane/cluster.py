@@ -11,6 +11,7 @@ from typing import Final
 
 from tests.controlplane import kueue
 from tests.controlplane.binaries import Say
+from tests.controlplane.controllers import untaint
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Server
 
@@ -69,9 +70,7 @@ def apply_folder(plane: ControlPlane, folder: Path) -> None:
     for file in sorted(folder.glob("*.yaml")):
         plane.admin.apply(*kueue.read(file))
     for node in plane.admin.items("/api/v1/nodes"):
-        # The API server gives every new node the taint not-ready; there is no controller that would take it away.
-        taints = [each for each in node["spec"].get("taints", []) if each["key"] != "node.kubernetes.io/not-ready"]
-        plane.admin.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"taints": taints}})
+        untaint(plane, node["metadata"]["name"])
 
 
 def wait_for_an_end(servers: list[Server]) -> Server:

@@ -145,7 +145,7 @@ def _wait_for_field(plane: ControlPlane, plural: str) -> None:
     kind = {"clusterqueues": "ClusterQueue", "cohorts": "Cohort"}[plural]
     path = f"/apis/kueue.x-k8s.io/v1beta2/{plural}"
     probe = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "effective-quotas-probe"}}
-    plane.admin.create({**probe, "spec": {}})
+    eventually(lambda: _is_created(plane, {**probe, "spec": {}}), f"{plural} can be created")
     reference = {"apiGroup": "example.com", "kind": "Probe", "name": "probe"}
     status = {"status": {"effectiveQuotas": {"orchestratorRef": reference}}}
 
@@ -157,6 +157,16 @@ def _wait_for_field(plane: ControlPlane, plural: str) -> None:
         eventually(is_kept, f"{plural} have status.effectiveQuotas")
     finally:
         plane.admin.delete(f"{path}/effective-quotas-probe")
+
+
+def _is_created(plane: ControlPlane, obj: dict[str, Any]) -> bool:
+    try:
+        plane.admin.create(obj)
+    except Refused as error:
+        if error.code != http.client.SERVICE_UNAVAILABLE:  # what serves the former schema is being ended
+            raise
+        return False
+    return True
 
 
 def _is_served(plane: ControlPlane, path: str) -> bool:

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -44,7 +44,8 @@ class ControlPlane:
 
     A context manager: started when it is entered, ended and removed when it is left. Its methods block; in a coroutine,
     call them by `asyncio.to_thread`. Several may run side by side. There is no controller manager and no scheduler:
-    pods are not started, nothing is garbage-collected, and a namespace cannot be deleted.
+    pods are not started, nothing is garbage-collected, and a namespace cannot be deleted. The modules `controllers` and
+    `kubelet` beside this one change that.
 
     `etcd` and `api_server` are servers that can be stopped, killed, paused and started again on the same data.
     """
@@ -58,6 +59,7 @@ class ControlPlane:
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="kueue-dqo-controlplane-"))
         self.servers: list[Server] = []
+        self._processes: list[Server] = []
         self._audit = audit
         self._guard = Guard()
         self._admin_token = secrets.token_hex()
@@ -112,6 +114,12 @@ class ControlPlane:
         """A server that ends with the control plane and logs into its folder; the arguments are those of `Server`."""
         log = self.folder / f"{name}.log"
         return self.add_server(Server(name, *arguments, log=log, guard=self._guard, **options))
+
+    def new_process(self, name: str, command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Server:
+        """One that may come and go: none of the servers, but it is gone when the control plane has ended."""
+        process = Server(name, command, log=log, ready=ready, guard=self._guard)
+        self._processes.append(process)
+        return process
 
     def is_ready(self) -> bool:
         """Whether the API server says so."""
@@ -169,6 +177,10 @@ class ControlPlane:
         """A client with the rights of a service account, which must exist. `pod`: see `token_of`."""
         return self._client(self.token_of(namespace, service_account, pod=pod))
 
+    def as_node(self, name: str) -> Admin:
+        """A client with the rights of a node, by impersonation: what its kubelet may do."""
+        return self._kept(Admin(self.url, self.ca, self._admin_token, user=f"system:node:{name}", group="system:nodes"))
+
     def requests(self) -> list[dict[str, Any]]:
         """What service accounts have asked for, as audit events; a watch from its beginning. Needs `audit`."""
         with self._audit_log.open(encoding="utf-8") as lines:
@@ -179,11 +191,13 @@ class ControlPlane:
         return self.folder / "audit.log"
 
     def logs(self, lines: int = 30) -> str:
-        """The end of every server's log."""
-        return "\n\n".join(server.tail(lines) for server in self.servers)
+        """The end of the log of every server, and of every other process."""
+        return "\n\n".join(server.tail(lines) for server in [*self.servers, *self._processes])
 
     def _client(self, token: str) -> Admin:
-        client = Admin(self.url, self.ca, token)
+        return self._kept(Admin(self.url, self.ca, token))
+
+    def _kept(self, client: Admin) -> Admin:
         self._clients.append(client)
         return client
 

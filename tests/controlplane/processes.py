@@ -137,6 +137,11 @@ class Server:
         """Whether the process is there, paused or not."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """Of a process that has ended by itself, negative for a signal; None while it runs, and where it was ended."""
+        return self._process.poll() if self._process is not None else None
+
     def start(self) -> None:
         """Starts it, and returns when it is ready. Raises ServerFailed."""
         self.launch()

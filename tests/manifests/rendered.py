@@ -100,6 +100,12 @@ def container(name: str) -> dict[str, Any]:
     return found
 
 
+def spreads(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What keeps the replicas of a pod's specification apart: off each other's node, and in several zones."""
+    preferred = spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    return [*(each["podAffinityTerm"] for each in preferred), *spec["topologySpreadConstraints"]]
+
+
 def is_chosen(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Whether a pod's required node affinity takes a node with these labels; its `nodeSelector` is another matter."""
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

@@ -24,6 +24,7 @@ from tests.manifests.rendered import (
     only,
     overlay,
     render,
+    spreads,
 )
 
 NAME = f"kueue-dqo-{CLOUDS}"
@@ -143,7 +144,7 @@ def _selectors(objects: tuple[dict[str, Any], ...]) -> Iterator[dict[str, str]]:
     yield deployment["selector"]["matchLabels"]
     yield only(objects, "Service")["spec"]["selector"]
     yield only(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"]
-    for each in deployment["template"]["spec"]["topologySpreadConstraints"]:
+    for each in spreads(deployment["template"]["spec"]):
         yield each["labelSelector"]["matchLabels"]
 
 

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from kueue_dqo import __version__
 from kueue_dqo.api.quantity import Quantity
 from tests.manifests.commands import FIELD_OF, command, environment
-from tests.manifests.rendered import DAEMONS, NAMESPACE, component, container, daemon, only, pod, selector
+from tests.manifests.rendered import DAEMONS, NAMESPACE, component, container, daemon, only, pod, selector, spreads
 
 
 @pytest.mark.parametrize("name", DAEMONS)
@@ -64,7 +64,7 @@ def test_everything_selects_the_pods_and_only_them(name: str) -> None:
     assert chosen.items() <= template["metadata"]["labels"].items()
     assert only(objects, "Service")["spec"]["selector"] == chosen
     assert only(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == chosen
-    for spread in template["spec"]["topologySpreadConstraints"]:
+    for spread in spreads(template["spec"]):
         assert spread["labelSelector"]["matchLabels"] == chosen
 
 
@@ -72,9 +72,10 @@ def test_everything_selects_the_pods_and_only_them(name: str) -> None:
 def test_a_node_may_be_lost_or_drained(name: str) -> None:
     """Two replicas, on two nodes and in two zones where that is possible, one at a time."""
     assert only(daemon(name), "Deployment")["spec"]["replicas"] == 2
-    spreads = pod(name)["spec"]["topologySpreadConstraints"]
-    assert [each["topologyKey"] for each in spreads] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
-    assert {each["whenUnsatisfiable"] for each in spreads} == {"ScheduleAnyway"}
+    asked = spreads(pod(name)["spec"])
+    assert [each["topologyKey"] for each in asked] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    assert [each["matchLabelKeys"] for each in asked] == [["pod-template-hash"]] * 2
+    assert asked[1]["whenUnsatisfiable"] == "ScheduleAnyway"
     budget = only(daemon(name), "PodDisruptionBudget")["spec"]
     assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
     assert "minAvailable" not in budget

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from kueue_dqo.api import dqo
 from tests.controlplane import binaries
 from tests.controlplane.kueue import read
 from tests.monitoring.rules import RULES, RUNBOOKS, alerts, promtool, rendered, rule_file, unknown_in
@@ -72,7 +74,7 @@ CASES = {
         "Quotas below orchestrator teams do not follow the capacity (EffectiveCapacityNotComputed)",
         {
             "it distributes": {condition("True", "QuotasDistributed"): "1x60"},
-            "another has precedence": {condition("False", "ConflictingOrchestrator"): "1x60"},
+            "another has precedence": {condition("False", "ConflictingDynamicQuotaOrchestrator"): "1x60"},
             "it was so for eight minutes": {condition("False", "Misconfigured"): "_x52 1x8"},
             "it is gone": {condition("False", "Misconfigured"): "1x30 stale"},
         },
@@ -88,9 +90,9 @@ CASES = {
         value="3",
     ),
     "KueueDqoConflict": Case(
-        {condition("False", "ConflictingOrchestrator"): "1x60"},
-        {"orchestrator": "teams", "reason": "ConflictingOrchestrator"},
-        "Orchestrator teams gives way to another (ConflictingOrchestrator)",
+        {condition("False", "ConflictingDynamicQuotaOrchestrator"): "1x60"},
+        {"orchestrator": "teams", "reason": "ConflictingDynamicQuotaOrchestrator"},
+        "Orchestrator teams gives way to another (ConflictingDynamicQuotaOrchestrator)",
         {"something else is wrong": {condition("False", "Misconfigured"): "1x60"}},
     ),
     "KueueDqoQuotasUndone": Case(
@@ -388,3 +390,17 @@ def test_there_is_no_page_of_an_alert_that_is_gone() -> None:
     assert pages == set(alerts())
     index = (RUNBOOKS / "README.md").read_text()
     assert [name for name in alerts() if f"[{name}]({name}.md)" not in index] == []
+
+
+def test_reasons_in_rules_are_reasons_of_conditions() -> None:
+    """A matcher with a reason that nobody gives matches nothing, and nobody notices."""
+    reasons = {
+        value
+        for rule in alerts().values()
+        for matched in re.findall(r'reason[=!]~?"([^"]+)"', rule["expr"])
+        for value in matched.split("|")
+    }
+    assert reasons == {dqo.CONFLICTING_ORCHESTRATOR, dqo.EFFECTIVE_QUOTAS_CONFLICT}
+    series = {series for case in CASES.values() for series in case.fires if "Distributed" in series}
+    given = {reason for each in series for reason in re.findall(r'reason="(\w+)"', each)}
+    assert given <= {dqo.CONFLICTING_ORCHESTRATOR, dqo.EFFECTIVE_CAPACITY_NOT_COMPUTED}

@@ -1,0 +1,102 @@
+"""Everything that can be installed: each overlay, each component in its place, each variant of the chart."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.controlplane import binaries
+from tests.controlplane.kueue import apply_crds, read
+from tests.controlplane.plane import ControlPlane
+from tests.manifests.rendered import MANIFESTS, NAMESPACE, ROOT, build
+
+CHART: Final = MANIFESTS / "charts" / "kueue-dqo"
+KUEUE_CHART: Final = MANIFESTS / "charts" / "kueue-dqo-kueue-crds"
+COMPONENTS: Final = {
+    "nvidia-gpu-mig": "overlays/nvidia-gpu",
+    "nvidia-gpu-privileged": "overlays/nvidia-gpu",
+    "nvidia-gpu-pods": "overlays/nvidia-gpu",
+    "multikueue-kueue-secrets": "overlays/multikueue",
+    "multikueue-cluster-profiles": "overlays/multikueue",
+}
+"""Those that are not among the components of `WHOLE`, with what they are put beside."""
+WHOLE: Final = "whole"
+"""The name of the installation that has every daemon and the components of the page's lists, on the road `spec`."""
+Objects = list[dict[str, Any]]
+
+
+def installations(folder: Path) -> Iterator[tuple[str, Objects]]:
+    """Each with its name, in the order in which they can be applied; `folder` is for kustomizations of our own."""
+    for name in ("crds/kueue", "crds/providers", "worker/multikueue-reader"):
+        yield name, list(build(MANIFESTS / name))
+    for overlay in sorted((MANIFESTS / "overlays").iterdir()):
+        yield f"overlays/{overlay.name}", list(build(overlay))
+    for component, beside in COMPONENTS.items():
+        yield f"components/{component}", list(_kustomized(folder / component, [beside], [component]))
+    yield WHOLE, list(build(whole(folder / WHOLE)))
+    yield "helm kueue-dqo-kueue-crds", template(KUEUE_CHART)
+    for values in sorted((CHART / "ci").glob("*-values.yaml")):
+        yield f"helm {values.name.removesuffix('-values.yaml')}", template(CHART, "--values", values)
+
+
+def whole(folder: Path) -> Path:
+    """Writes the kustomization that docs/install.md puts together, with the components that it adds, into a folder."""
+    blocks = re.findall(r"^```yml\n(.*?)^```", (ROOT / "docs/install.md").read_text(), re.MULTILINE | re.DOTALL)
+    (plain,) = (each for each in map(yaml.safe_load, blocks) if "images" in each)
+    (more,) = (yaml.safe_load(each) for each in blocks if each.startswith("# for the whole installation"))
+    names = [*plain["components"], *more["components"], "nvidia-gpu-podmonitor"]
+    # One replica is a matter of choice, and the registry in the page is none.
+    components = [Path(each).name for each in names if not each.endswith("single-replica")]
+    resources = [each.removeprefix("../manifests/") for each in plain["resources"]]
+    _write(folder, resources, components)
+    return folder
+
+
+def template(chart: Path, *options: str | Path) -> Objects:
+    """What `helm install` would apply."""
+    command = [binaries.find(binaries.HELM), "template", "kueue-dqo", chart, "--namespace", NAMESPACE, *options]
+    rendered = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert rendered.returncode == 0, rendered.stderr
+    return [each for each in yaml.safe_load_all(rendered.stdout) if each]
+
+
+def workloads(objects: Iterable[dict[str, Any]]) -> Objects:
+    """Those that have pods."""
+    return [each for each in objects if each["kind"] in {"DaemonSet", "Deployment"}]
+
+
+def identity(workload: dict[str, Any]) -> str:
+    """Equal for workloads whose containers are started in the same way, with the same rights."""
+    spec = workload["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    probes = [container.get(each) for each in ("startupProbe", "livenessProbe", "readinessProbe")]
+    env = sorted(container["env"], key=lambda each: str(each["name"]))
+    return json.dumps([spec["serviceAccountName"], container["args"], env, container["ports"], probes], sort_keys=True)
+
+
+def _kustomized(folder: Path, resources: list[str], components: list[str]) -> tuple[dict[str, Any], ...]:
+    _write(folder, resources, components)
+    return build(folder)
+
+
+def _write(folder: Path, resources: list[str], components: list[str]) -> None:
+    folder.mkdir()
+    plain = {
+        "resources": [os.path.relpath(MANIFESTS / each, folder) for each in resources],
+        "components": [os.path.relpath(MANIFESTS / "components" / each, folder) for each in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(plain))
+
+
+def install_monitors(plane: ControlPlane) -> None:
+    """The kinds of Prometheus Operator that this project has objects of."""
+    folder = binaries.operator_crds()
+    names = ("podmonitors", "prometheusrules", "servicemonitors")
+    apply_crds(plane, *(obj for name in names for obj in read(folder / f"monitoring.coreos.com_{name}.yaml")))
