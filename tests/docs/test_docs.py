@@ -202,3 +202,32 @@ def test_a_stale_page_is_named(tmp_path: Path) -> None:
     assert finished.returncode == 1
     assert "docs/reference/cli.md" in finished.stdout + finished.stderr
     assert "README.md" not in finished.stdout + finished.stderr
+
+
+def test_every_reason_has_the_command_to_run_next() -> None:
+    """In its own section, complete but for names."""
+    without = [
+        (condition, reason)
+        for condition, reasons in REASONS.items()
+        for reason in reasons
+        if not re.search(
+            r"(?:`|^)(?:kubectl|dqo) [a-z]",
+            _section(_section(_text("docs/troubleshooting.md"), f"## {condition}"), f"### {reason}"),
+            re.MULTILINE,
+        )
+    ]
+    assert without == []
+
+
+def _section(text: str, heading: str) -> str:
+    rank = heading.partition(" ")[0]
+    return re.split(rf"^{rank} ", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def test_the_walk_to_lost_gpus_is_what_the_example_says() -> None:
+    """Its message is that of `dqo plan`, whatever the width."""
+    walk = _section(_text("docs/troubleshooting.md"), "### Why a queue lost GPUs")
+    (quoted,) = re.findall(r"^```text\n(.*?)^```", walk, re.MULTILINE | re.DOTALL)
+    command = [sys.executable, "-m", "kueue_dqo.cli", "plan", "-f", "examples/08-gpus-that-died"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert " ".join(quoted.split()) in " ".join(printed.split())

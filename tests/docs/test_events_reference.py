@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kueue_dqo.api import dqo
+from orchestrator.statuses import WRITE_REJECTED
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/events.md").read_text()
@@ -16,7 +17,7 @@ RECORDERS = {"events", "_events", "recorder"}
 OF_CONDITIONS = {
     *(dqo.SYNCHRONIZED, dqo.SOURCE_UNAVAILABLE, dqo.INVALID_CAPACITY, dqo.MISCONFIGURED, dqo.COMPUTED),
     *(dqo.PROVIDER_NOT_READY, dqo.AGGREGATION_FAILED, dqo.QUOTAS_DISTRIBUTED, dqo.EFFECTIVE_CAPACITY_NOT_COMPUTED),
-    *(dqo.CONFLICTING_ORCHESTRATOR, dqo.EFFECTIVE_QUOTAS_CONFLICT),
+    *(dqo.CONFLICTING_ORCHESTRATOR, dqo.EFFECTIVE_QUOTAS_CONFLICT, WRITE_REJECTED),
 }
 """A condition that changes is an Event with its reason."""
 
