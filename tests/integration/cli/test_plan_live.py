@@ -164,9 +164,7 @@ def test_kinds_that_the_cluster_lacks_are_left_out(fresh_plane: ControlPlane, dq
     fresh_plane.admin.patch(CRD, {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}})
     printed = dqo(fresh_plane.kubeconfig(), "plan", "-o", "json")
     assert printed.code == 0, printed.err
-    assert (
-        "planned for the road status: the definition dynamicquotaorchestrators.kueue.x-k8s.io did not" in printed.err
-    )
+    assert "planned for the road status: the definition dynamicquotaorchestrators.kueue.x-k8s.io did not" in printed.err
     assert "it is Kueue's own" in printed.err
     fresh_plane.admin.delete(CRD)
     fresh_plane.admin.delete(f"{CRDS}/admissionchecks.kueue.x-k8s.io")
