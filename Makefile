@@ -33,10 +33,11 @@ demo: $(STAMP) ## plan every example
 
 verify: lint types layers generated docs test ## everything that must pass before a change is merged
 
-lint: $(STAMP) ## style: ruff check, ruff format
-	@echo 'lint: ruff check, ruff format --check'
+lint: $(STAMP) ## style: ruff check, ruff format, hadolint
+	@echo 'lint: ruff check, ruff format --check, hadolint'
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/hadolint docker/Dockerfile
 
 format: $(STAMP) ## rewrite: import order, layout
 	@echo 'format: ruff'

@@ -18,6 +18,7 @@ from kueue_dqo.api import dqo
 from kueue_dqo.api.quantity import Quantity, QuantityError
 from kueue_dqo.api.scheme import KNOWN_KINDS
 from kueue_dqo.cli.main import run
+from orchestrator.statuses import WRITE_REJECTED
 from providers import news
 from providers.amounts import FLAVOR_WITHOUT_AMOUNTS
 from providers.composite.compute import MEMBERS_SKIPPED
@@ -41,6 +42,7 @@ REASONS = {
         dqo.EFFECTIVE_CAPACITY_NOT_COMPUTED,
         dqo.CONFLICTING_ORCHESTRATOR,
         dqo.EFFECTIVE_QUOTAS_CONFLICT,
+        WRITE_REJECTED,
         dqo.MISCONFIGURED,
     ],
 }
@@ -211,7 +213,7 @@ def test_every_reason_has_the_command_to_run_next() -> None:
         for condition, reasons in REASONS.items()
         for reason in reasons
         if not re.search(
-            r"(?:`|^)(?:kubectl|dqo) [a-z]",
+            r"(?:`|^)(?:kubectl|dqo) [-a-z]",
             _section(_section(_text("docs/troubleshooting.md"), f"## {condition}"), f"### {reason}"),
             re.MULTILINE,
         )

@@ -14,6 +14,11 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.manifests.rendered import NAMESPACE
 
+SYSTEM: Final = ("system-1", "system-2")
+POOL: Final = {"example.com/pool": "batch"}
+"""The label of these two nodes."""
+GPU_NODE: Final = "gpu-1"
+GPUS: Final = 2
 LABEL: Final = "app.kubernetes.io/part-of=kueue-dqo"
 _KNOWS_WHO_LEADS: Final = ("leader election won", "standing by")
 _INSTALLED: Final = (

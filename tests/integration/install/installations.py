@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +14,9 @@ import yaml
 from tests.controlplane import binaries
 from tests.controlplane.kueue import apply_crds, read
 from tests.controlplane.plane import ControlPlane
-from tests.manifests.rendered import MANIFESTS, NAMESPACE, ROOT, build
+from tests.manifests.charts import KUEUE_CHART, VARIANTS, template
+from tests.manifests.rendered import MANIFESTS, ROOT, build
 
-CHART: Final = MANIFESTS / "charts" / "kueue-dqo"
-KUEUE_CHART: Final = MANIFESTS / "charts" / "kueue-dqo-kueue-crds"
 COMPONENTS: Final = {
     "nvidia-gpu-mig": "overlays/nvidia-gpu",
     "nvidia-gpu-privileged": "overlays/nvidia-gpu",
@@ -41,9 +39,9 @@ def installations(folder: Path) -> Iterator[tuple[str, Objects]]:
     for component, beside in COMPONENTS.items():
         yield f"components/{component}", list(_kustomized(folder / component, [beside], [component]))
     yield WHOLE, list(build(whole(folder / WHOLE)))
-    yield "helm kueue-dqo-kueue-crds", template(KUEUE_CHART)
-    for values in sorted((CHART / "ci").glob("*-values.yaml")):
-        yield f"helm {values.name.removesuffix('-values.yaml')}", template(CHART, "--values", values)
+    yield f"helm {KUEUE_CHART.name}", list(template("", chart=KUEUE_CHART))
+    for variant in VARIANTS:
+        yield f"helm {variant}", list(template(variant))
 
 
 def whole(folder: Path) -> Path:
@@ -57,14 +55,6 @@ def whole(folder: Path) -> Path:
     resources = [each.removeprefix("../manifests/") for each in plain["resources"]]
     _write(folder, resources, components)
     return folder
-
-
-def template(chart: Path, *options: str | Path) -> Objects:
-    """What `helm install` would apply."""
-    command = [binaries.find(binaries.HELM), "template", "kueue-dqo", chart, "--namespace", NAMESPACE, *options]
-    rendered = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert rendered.returncode == 0, rendered.stderr
-    return [each for each in yaml.safe_load_all(rendered.stdout) if each]
 
 
 def workloads(objects: Iterable[dict[str, Any]]) -> Objects:

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from kueue_dqo.runtime.resources import NODE_GPU_REPORTS
 from tests.controlplane import binaries
-from tests.controlplane.bare import apply_kueue
-from tests.controlplane.controllers import add_node, start_controllers
-from tests.controlplane.kubelet import Kubelet
-from tests.controlplane.kueue import apply_crds, install_crds
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane.kueue import apply_crds
 from tests.controlplane.processes import eventually
-from tests.integration.install.cluster import Cluster
+from tests.integration.install.cluster import GPU_NODE, GPUS, SYSTEM, Cluster
 from tests.integration.install.installations import (
-    CHART,
-    KUEUE_CHART,
     identity,
-    install_monitors,
     installations,
-    template,
     whole,
     workloads,
 )
+from tests.manifests.charts import CHART, KUEUE_CHART, RELEASE, template, values_of
 from tests.manifests.rendered import MANIFESTS, NAMESPACE, ROOT, build, render
-from tests.nvml.devices import gpus
-from tests.nvml.state import NvmlState
 
-EXAMPLE: Final = ROOT / "examples" / "01-two-teams-one-pool"
-SYSTEM: Final = ("system-1", "system-2")
-GPU_NODE: Final = "gpu-1"
-GPUS: Final = 2
+_FOLDER: Final = ROOT / "examples" / "01-two-teams-one-pool"
+EXAMPLE: Final = tuple(_FOLDER / name for name in ("flavors.yaml", "queues.yaml", "dqo.yaml"))
 CONDITIONS: Final = {"capacityproviders": "CapacitySynchronized", "dynamicquotaorchestrators": "Distributed"}
 OTHERS: Final = {
     *("overlays/auto", "overlays/observe", "overlays/status", "overlays/aws", "overlays/nvidia-gpu-hostpath"),
@@ -42,33 +28,8 @@ OTHERS: Final = {
     "helm two-accounts",
 }
 """Those that start something in another way than the page's installation."""
-EVERYTHING: Final = CHART / "ci" / "everything-values.yaml"
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """With Kueue's definitions, two nodes without zones, and one with GPUs and NVIDIA's container toolkit."""
-    with ControlPlane(tmp_path_factory.mktemp("controlplane")) as plane:
-        install_crds(plane, ours=False, effective_quotas=True)
-        install_monitors(plane)
-        runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}}
-        kueue = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}
-        plane.admin.apply({**runtime, "handler": "nvidia"}, kueue)
-        start_controllers(plane)
-        for name in SYSTEM:
-            add_node(plane, name)
-        # Room for an agent, and for no replica of anything else.
-        add_node(plane, GPU_NODE, labels={"nvidia.com/gpu.present": "true"}, capacity={"cpu": "20m"})
-        driver = NvmlState(tmp_path_factory.mktemp("nvml"), gpus(GPUS)).environment
-        with Kubelet(plane, [*SYSTEM, GPU_NODE], runtime_classes={"nvidia": lambda _: driver}) as kubelet:
-            yield Cluster(plane, kubelet)
-
-
-@pytest.fixture
-def cluster(shared: Cluster) -> Iterator[Cluster]:
-    """It outlives the test; what the test installs does not."""
-    yield shared
-    shared.clear()
+EVERYTHING: Final = "everything"
+"""The variant of the chart."""
 
 
 def test_the_page_installs_everything_and_takes_it_away(cluster: Cluster, tmp_path: Path) -> None:
@@ -90,15 +51,16 @@ def test_the_page_installs_everything_and_takes_it_away(cluster: Cluster, tmp_pa
         return [each["healthy"] for each in report["spec"]["inventory"]["devices"]] == [GPUS]
 
     eventually(has_reported, "the agent has told what NVML has")
-    apply_kueue(cluster.plane, EXAMPLE)
-    cluster.run("kubectl", "apply", "-f", EXAMPLE / "dqo.yaml")
+    for file in EXAMPLE:
+        cluster.run("kubectl", "apply", "-f", file)
     for kind, condition in CONDITIONS.items():
         cluster.run("kubectl", "wait", kind, "--all", f"--for=condition={condition}", "--timeout=60s")
     logs = ("logs", "deployment/kueue-dqo-orchestrator", "--all-pods", "--tail=200")
     assert "leader election won" in cluster.run("kubectl", "-n", NAMESPACE, *logs)
     cluster.wait_at_work(*installed)
 
-    cluster.run("kubectl", "delete", "-f", EXAMPLE / "dqo.yaml")
+    for file in reversed(EXAMPLE):
+        cluster.run("kubectl", "delete", "-f", file)
     cluster.run("kubectl", "delete", "-k", folder)
     assert cluster.left() == []
     assert cluster.kubelet.containers(NAMESPACE) == {}
@@ -134,11 +96,11 @@ def test_the_chart_installs_everything_and_takes_it_away(cluster: Cluster) -> No
     """By Helm, into a namespace that enforces `restricted`. Definitions stay, since all of their objects would go."""
     helm = binaries.find(binaries.HELM)
     cluster.plane.admin.apply(*(each for each in render("base/namespace") if each["kind"] == "Namespace"))
-    cluster.run(helm, "install", "kueue-dqo-kueue-crds", KUEUE_CHART)
-    cluster.run(helm, "install", "kueue-dqo", CHART, "--namespace", NAMESPACE, "--values", EVERYTHING)
+    cluster.run(helm, "install", KUEUE_CHART.name, KUEUE_CHART)
+    cluster.run(helm, "install", RELEASE, CHART, "--namespace", NAMESPACE, "--values", values_of(EVERYTHING))
     cluster.plane.admin.forget_resources()
-    installed = workloads(template(CHART, "--values", EVERYTHING))
+    installed = workloads(template(EVERYTHING))
     assert len(installed) == 8
     cluster.wait_at_work(*installed)
-    cluster.run(helm, "uninstall", "kueue-dqo", "--namespace", NAMESPACE)
+    cluster.run(helm, "uninstall", RELEASE, "--namespace", NAMESPACE)
     assert cluster.left() == [f"namespace/{NAMESPACE}"]

@@ -1,0 +1,139 @@
+"""Makes the root file tree of the image: an interpreter, an environment, and what both need. Nothing else.
+
+    python docker/rootfs.py ENVIRONMENT TARGET
+
+ENVIRONMENT is a virtual environment of the interpreter that runs this. TARGET must not exist. There is no shell in the
+tree, no package manager, and no file that anybody but root may write. Uses the standard library alone, for it runs in a
+build stage that has nothing else; `ldd` tells which shared libraries are needed, and the same on every architecture.
+"""
+
+from __future__ import annotations
+
+import compileall
+import os
+import py_compile
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+USER: Final = 65532
+UNUSED: Final = (
+    *("__pycache__", "config-*", "site-packages"),
+    *("ensurepip", "idlelib", "lib2to3", "test", "tkinter", "turtledemo"),
+)
+"""Of the standard library: what no daemon imports."""
+NOT_IN_PACKAGES: Final = ("__pycache__", "tests", "*.pyi", "activate*", "Activate*")
+RESOLVERS: Final = ("libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2")
+"""What the C library loads by itself to find the address of a name."""
+FILES: Final = {
+    "etc/passwd": f"root:x:0:0:root:/:/nonexistent\nnonroot:x:{USER}:{USER}:nonroot:/:/nonexistent\n",
+    "etc/group": f"root:x:0:\nnonroot:x:{USER}:\n",
+    "etc/nsswitch.conf": "hosts: files dns\n",
+}
+FOLDERS: Final = ("dev", "proc", "sys", "tmp", "var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a container runtime mounts something."""
+
+
+def main(environment: Path, target: Path) -> None:
+    """Makes the tree. Raises OSError, subprocess.CalledProcessError, SystemExit."""
+    if target.exists():
+        raise SystemExit(f"rootfs: {target} is there already")
+    for name in FOLDERS:
+        (target / name).mkdir(parents=True)
+    for name, text in FILES.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text)
+    _copy_tree(environment, target, NOT_IN_PACKAGES)
+    interpreter = Path(sys.executable).resolve()
+    _copy_links(environment / "bin" / "python", target)
+    _copy_tree(Path(sysconfig.get_path("stdlib")), target, UNUSED)
+    libraries = set(_needed([interpreter, *_extensions(target)]))
+    libc = next(each for each in libraries if each.name.startswith("libc.so"))
+    libraries |= {libc.parent / name for name in RESOLVERS}
+    for library in sorted(libraries):
+        _copy_file(library, target)
+    certificates = Path(ssl.get_default_verify_paths().openssl_cafile)
+    for file in {certificates, Path("/etc/ssl/certs/ca-certificates.crt")}:
+        if file.exists():
+            _copy_file(file, target)
+    _compile(target)
+    _settle(target)
+
+
+def _copy_tree(source: Path, target: Path, unused: Iterable[str]) -> None:
+    shutil.copytree(
+        source, _below(target, source), symlinks=True, ignore=shutil.ignore_patterns(*unused), dirs_exist_ok=True
+    )
+
+
+def _copy_links(link: Path, target: Path) -> None:
+    """The interpreter, and each link on the way to it."""
+    while link.is_symlink():
+        place = _below(target, link)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.is_symlink():
+            place.symlink_to(link.readlink())
+        link = link.parent / link.readlink()
+    _copy_file(link, target)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """What it holds, at the place where it is looked for: links in its own name are followed."""
+    place = _below(target, source)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, place)
+
+
+def _below(target: Path, path: Path) -> Path:
+    return target / Path(os.path.normpath(path)).relative_to("/")
+
+
+def _extensions(target: Path) -> Iterator[Path]:
+    """The shared objects of the tree, by their places outside of it, where their own libraries are found."""
+    for file in sorted(target.rglob("*.so*")):
+        if file.is_file():
+            yield Path("/") / file.relative_to(target)
+
+
+def _needed(objects: Iterable[Path]) -> Iterator[Path]:
+    """What the dynamic loader finds for each of them, itself included."""
+    for each in objects:
+        done = subprocess.run(["ldd", str(each)], capture_output=True, text=True, check=False)
+        if "not found" in done.stdout:
+            raise SystemExit(f"rootfs: {each} needs what is not there:\n{done.stdout}")
+        for line in done.stdout.splitlines():
+            found = re.search(r"(?:=>\s+)?(/\S+) \(0x", line)
+            if found:
+                yield Path(found[1])
+
+
+def _compile(target: Path) -> None:
+    """Bytecode that never looks at a source's time: the tree is the same, whenever it is made."""
+    for folder in sorted({file.parent for file in target.rglob("*.py")}):
+        inside = "/" + str(folder.relative_to(target))
+        compileall.compile_dir(
+            folder,
+            maxlevels=0,
+            ddir=inside,
+            quiet=2,
+            force=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+
+
+def _settle(target: Path) -> None:
+    """Owned and writable by root alone, without any privilege, of one time."""
+    for place in [target, *target.rglob("*")]:
+        if not place.is_symlink():
+            place.chmod(0o755 if place.is_dir() or place.stat().st_mode & 0o111 else 0o644)
+        os.utime(place, (0, 0), follow_symlinks=False)
+
+
+if __name__ == "__main__":
+    main(*(Path(each) for each in sys.argv[1:]))
