@@ -29,6 +29,10 @@ UNUSED: Final = (
 )
 """Of the standard library: what no daemon imports."""
 NOT_IN_PACKAGES: Final = ("__pycache__", "tests", "*.pyi", "activate*", "Activate*")
+BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+DISTRIBUTION: Final = Path("/etc/debian_version")
+"""By this file NVIDIA's container toolkit knows that libraries belong into the folder of the architecture, where the
+dynamic loader looks without a cache."""
 RESOLVERS: Final = ("libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2")
 """What the C library loads by itself to find the address of a name."""
 FILES: Final = {
@@ -58,10 +62,9 @@ def main(environment: Path, target: Path) -> None:
     libraries |= {libc.parent / name for name in RESOLVERS}
     for library in sorted(libraries):
         _copy_file(library, target)
-    certificates = Path(ssl.get_default_verify_paths().openssl_cafile)
-    for file in {certificates, Path("/etc/ssl/certs/ca-certificates.crt")}:
-        if file.exists():
-            _copy_file(file, target)
+    _copy_certificates(target)
+    if DISTRIBUTION.exists():
+        _copy_file(DISTRIBUTION, target)
     _compile(target)
     _settle(target)
 
@@ -111,6 +114,18 @@ def _needed(objects: Iterable[Path]) -> Iterator[Path]:
             found = re.search(r"(?:=>\s+)?(/\S+) \(0x", line)
             if found:
                 yield Path(found[1])
+
+
+def _copy_certificates(target: Path) -> None:
+    """Those that are trusted, where distributions have them and where this interpreter's OpenSSL looks for them."""
+    wanted = Path(ssl.get_default_verify_paths().openssl_cafile)
+    found = next((each for each in (wanted, BUNDLE) if each.is_file()), None)
+    if found is None:
+        raise SystemExit(f"rootfs: neither {wanted} nor {BUNDLE} is there: install ca-certificates in the build stage")
+    for each in {wanted, BUNDLE}:
+        place = _below(target, each)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(found, place)
 
 
 def _compile(target: Path) -> None:

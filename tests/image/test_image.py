@@ -53,6 +53,13 @@ def test_nobody_but_root_may_write_and_nothing_gives_privileges(tree: Path) -> N
             assert not found.st_mode & 0o7022, path
 
 
+def test_it_has_what_is_looked_for_outside_of_packages(tree: Path) -> None:
+    """Certificates of authorities; and the file by which NVIDIA's toolkit knows where libraries belong."""
+    bundle = tree / "etc/ssl/certs/ca-certificates.crt"
+    assert bundle.read_text().count("BEGIN CERTIFICATE") > 50
+    assert (tree / "etc/debian_version").exists() is Path("/etc/debian_version").exists()
+
+
 def test_it_is_as_small_as_is_promised(tree: Path) -> None:
     """Every file, hard links once."""
     sizes = {found.st_ino: found.st_size for _, found in _files(tree) if stat.S_ISREG(found.st_mode)}
@@ -62,7 +69,7 @@ def test_it_is_as_small_as_is_promised(tree: Path) -> None:
 
 
 def test_licences_of_what_is_in_it_are_in_it(tree: Path) -> None:
-    """Of every package that has such files."""
+    """Those of this project, and the metadata of every package, where theirs are."""
     (packages,) = tree.glob("opt/kueue-dqo/lib/python3*/site-packages")
     folders = sorted(packages.glob("*.dist-info"))
     assert len(folders) > 30
