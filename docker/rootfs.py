@@ -26,8 +26,10 @@ USER: Final = 65532
 UNUSED: Final = (
     *("__pycache__", "config-*", "site-packages"),
     *("ensurepip", "idlelib", "lib2to3", "test", "tkinter", "turtledemo"),
+    *("_tkinter.*", "_test*.so", "xxlimited*.so"),
 )
-"""Of the standard library: what no daemon imports."""
+"""Of the standard library: what no daemon imports. Slim images have the module `_tkinter` but not the libraries of Tk
+that it needs."""
 NOT_IN_PACKAGES: Final = ("__pycache__", "tests", "*.pyi", "activate*", "Activate*")
 BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 DISTRIBUTION: Final = Path("/etc/debian_version")

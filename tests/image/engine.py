@@ -2,7 +2,7 @@
 
 COPY and RUN of the build stage are done word by word, in a root of their own: an overlay over that of this machine, so
 that what a command writes stays apart. One thing differs from a real build: the base is this machine with its
-interpreter, and not the slim Python image.
+interpreter, and not the slim Python image. What that has a module for but not the libraries, Tk, is taken away.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,11 +27,14 @@ from tests.manifests.test_image import INSTRUCTIONS, Instruction
 ROOT: Final = Path(__file__).parents[2]
 TREE: Final = "rootfs"
 _SOURCE: Final = Path("source")
+_KEPT: Final = 24 * 60 * 60
+"""Seconds since its last use that a tree stays in the cache."""
 _FRAME: Final = """
 set -eu
 mount -t overlay overlay -o lowerdir=/,upperdir={upper},workdir={work} {merged}
 mount --rbind /dev {merged}/dev
 mount -t proc proc {merged}/proc
+rm -f {merged}/usr/lib/*/libtk8* {merged}/usr/lib/*/libtcl8*
 exec chroot {merged} /bin/sh -euc {script}
 """
 
@@ -46,11 +50,16 @@ def build() -> Path:
     with (binaries.cache() / "image.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            for old in binaries.cache().glob("image-*"):
-                shutil.rmtree(old)
             with tempfile.TemporaryDirectory(dir=binaries.cache(), prefix=".image-") as folder:
-                (_carried_out(Path(folder)) / TREE).rename(target)
-    return target
+                tree = _carried_out(Path(folder)) / TREE
+                target.mkdir()
+                tree.rename(target / TREE)
+        os.utime(target)
+        for other in binaries.cache().glob("image-*"):
+            # One that was used lately may be in use now, by the tests of another checkout.
+            if time.time() - other.stat().st_mtime > _KEPT:
+                shutil.rmtree(other)
+    return target / TREE
 
 
 def _build_stage() -> list[Instruction]:

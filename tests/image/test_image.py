@@ -45,6 +45,12 @@ def test_it_has_no_shell_and_nothing_to_install_with(tree: Path) -> None:
     assert {path.name for path, _ in _files(tree)} & SHELLS == set()
 
 
+def test_it_has_nothing_of_a_desktop(tree: Path) -> None:
+    """The base image has no libraries for that, so that a tree which asks for them could not be built there."""
+    found = {path.name for path, _ in _files(tree) if path.name.startswith(("_tkinter", "libtk", "libtcl", "libX"))}
+    assert found == set()
+
+
 def test_nobody_but_root_may_write_and_nothing_gives_privileges(tree: Path) -> None:
     """Not the user of the daemons either."""
     for path, found in _files(tree):
