@@ -47,14 +47,13 @@ FOLDERS: Final = ("dev", "proc", "sys", "tmp", "var/run/secrets/kubernetes.io/se
 
 
 def main(environment: Path, target: Path) -> None:
-    """Makes the tree. Raises OSError, subprocess.CalledProcessError, SystemExit."""
+    """Makes the tree. Raises OSError, and SystemExit where something is missing."""
     if target.exists():
         raise SystemExit(f"rootfs: {target} is there already")
     for name in FOLDERS:
         (target / name).mkdir(parents=True)
     for name, text in FILES.items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_text(text)
+        _place(target, Path("/") / name).write_text(text)
     _copy_tree(environment, target, NOT_IN_PACKAGES)
     interpreter = Path(sys.executable).resolve()
     _copy_links(environment / "bin" / "python", target)
@@ -73,15 +72,14 @@ def main(environment: Path, target: Path) -> None:
 
 def _copy_tree(source: Path, target: Path, unused: Iterable[str]) -> None:
     shutil.copytree(
-        source, _below(target, source), symlinks=True, ignore=shutil.ignore_patterns(*unused), dirs_exist_ok=True
+        source, _place(target, source), symlinks=True, ignore=shutil.ignore_patterns(*unused), dirs_exist_ok=True
     )
 
 
 def _copy_links(link: Path, target: Path) -> None:
     """The interpreter, and each link on the way to it."""
     while link.is_symlink():
-        place = _below(target, link)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        place = _place(target, link)
         if not place.is_symlink():
             place.symlink_to(link.readlink())
         link = link.parent / link.readlink()
@@ -90,13 +88,14 @@ def _copy_links(link: Path, target: Path) -> None:
 
 def _copy_file(source: Path, target: Path) -> None:
     """What it holds, at the place where it is looked for: links in its own name are followed."""
-    place = _below(target, source)
+    shutil.copy(source, _place(target, source))
+
+
+def _place(target: Path, path: Path) -> Path:
+    """Where it stands in the tree; the folder around it is there then."""
+    place = target / Path(os.path.normpath(path)).relative_to("/")
     place.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source, place)
-
-
-def _below(target: Path, path: Path) -> Path:
-    return target / Path(os.path.normpath(path)).relative_to("/")
+    return place
 
 
 def _extensions(target: Path) -> Iterator[Path]:
@@ -125,9 +124,7 @@ def _copy_certificates(target: Path) -> None:
     if found is None:
         raise SystemExit(f"rootfs: neither {wanted} nor {BUNDLE} is there: install ca-certificates in the build stage")
     for each in {wanted, BUNDLE}:
-        place = _below(target, each)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(found, place)
+        shutil.copy(found, _place(target, each))
 
 
 def _compile(target: Path) -> None:

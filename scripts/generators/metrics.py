@@ -77,7 +77,7 @@ _RESULTS: Final[Mapping[str, str]] = {
     "kueue_dqo_cloud_quota_calls_total": "`ok`, `absent`, `throttled`, `denied`, `expired`, `partial`, `failed`",
     "controller_runtime_reconcile_total": "`success`, `error`, `requeue`, `requeue_after`",
 }
-_TYPES: Final = {"counter": "counter", "gauge": "gauge", "histogram": "histogram"}
+_TYPES: Final = frozenset({"counter", "gauge", "histogram"})
 
 
 class Family(NamedTuple):

@@ -126,7 +126,7 @@ class Admin:
         Conflicts with other managers are won. `strict` refuses fields that the schema does not have.
         """
         query = {"fieldManager": manager, "force": "true", "fieldValidation": "Strict" if strict else "Ignore"}
-        for obj in _flat(objects):
+        for obj in flat(objects):
             manifest = {key: value for key, value in obj.items() if key != "status"}
             manifest["metadata"] = {k: v for k, v in obj["metadata"].items() if k not in _OF_THE_SERVER}
             path = self.path_of(obj)
@@ -179,9 +179,10 @@ def root_of(api_version: str) -> str:
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
-def _flat(objects: Iterable[Manifest]) -> Iterable[Manifest]:
+def flat(objects: Iterable[Manifest]) -> Iterable[Manifest]:
+    """The objects, those in lists too, without the lists."""
     for obj in objects:
         if obj["kind"].endswith("List"):
-            yield from _flat(obj["items"])
+            yield from flat(obj["items"])
         else:
             yield obj

@@ -8,9 +8,10 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.controlplane import binaries, kueue
+from tests.controlplane.admin import Manifest, flat
 from tests.controlplane.cluster import wait_for_an_end
 from tests.controlplane.controllers import add_node, start_controllers, untaint
 from tests.controlplane.kubelet import Kubelet, RuntimeClass
@@ -77,18 +78,14 @@ def run(
 
 def apply_kueue(plane: ControlPlane, folder: Path) -> None:
     """Applies what an example has of nodes and of Kueue's own kinds."""
-    found: list[dict[str, Any]] = [obj for file in sorted(folder.glob("*.yaml")) for obj in _flat(kueue.read(file))]
+    found = [obj for file in sorted(folder.glob("*.yaml")) for obj in flat(kueue.read(file))]
     plane.admin.apply(*(each for each in found if not _is_ours(each)))
     for each in found:
         if each["kind"] == "Node":
             untaint(plane, each["metadata"]["name"])
 
 
-def _flat(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for each in objects for one in (each["items"] if each["kind"].endswith("List") else [each])]
-
-
-def _is_ours(obj: dict[str, Any]) -> bool:
+def _is_ours(obj: Manifest) -> bool:
     return bool(obj["apiVersion"].partition("/")[0] in OURS or obj["kind"] in OURS)
 
 

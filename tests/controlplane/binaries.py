@@ -114,7 +114,7 @@ def build(programs: list[Program], say: Say) -> None:
     """Builds those that the cache lacks. Another process that does the same is waited for."""
     if all((folder_of(program.module) / program.name).exists() for program in programs):
         return
-    with _locked(cache() / "lock", say):
+    with locked(cache() / "lock", say):
         missing = [program for program in programs if not (folder_of(program.module) / program.name).exists()]
         if not missing:
             return
@@ -132,7 +132,7 @@ def kueue_manifests(module: Path, say: Say = say_on_stderr) -> Path:
     """A folder with Kueue's own manifests, copied from its Go module: `crds/*.yaml` and `webhooks.yaml`."""
     target = folder_of(module) / "manifests"
     if not target.exists():
-        with _locked(cache() / "lock", say):
+        with locked(cache() / "lock", say):
             if not target.exists():
                 source = golang.module_folder(golang.find(cache(), say), module, _KUEUE_MODULE, say)
                 with _in_one_step(target) as unfinished:
@@ -146,7 +146,7 @@ def operator_crds(say: Say = say_on_stderr) -> Path:
     """A folder with the CRDs of Prometheus Operator, `monitoring.coreos.com_*.yaml`, copied from its Go module."""
     target = folder_of(_OPERATOR) / "crds"
     if not target.exists():
-        with _locked(cache() / "lock", say):
+        with locked(cache() / "lock", say):
             if not target.exists():
                 source = golang.module_folder(golang.find(cache(), say), _OPERATOR, _OPERATOR_MODULE, say)
                 with _in_one_step(target) as unfinished:
@@ -234,7 +234,8 @@ def _source(program: Program, go: Path, say: Say) -> Iterator[tuple[Path, str]]:
 
 
 @contextlib.contextmanager
-def _locked(lock: Path, say: Say) -> Iterator[None]:
+def locked(lock: Path, say: Say = say_on_stderr) -> Iterator[None]:
+    """Nobody else has this file locked meanwhile; whoever has is waited for, and that is said."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
         try:

@@ -9,8 +9,10 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +51,24 @@ def eventually(holds: Callable[[], bool], what: str, *, within: float = READY_WI
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not so within {within:g} s")
         time.sleep(_POLL)
+
+
+@contextmanager
+def repeating(action: Callable[[], object], *, every: float) -> Iterator[None]:
+    """Does something again and again meanwhile, in a thread of its own, with so many seconds in between."""
+    ended = threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(every):
+            action()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def http_status(port: int, path: str, tls: ssl.SSLContext | None = None) -> int | None:

@@ -7,10 +7,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def section_of(page: Path, heading: str) -> str:
-    """What stands below a heading, up to the next one of its rank or above; a comment in a block is no heading."""
+def section_of(page: Path, *headings: str) -> str:
+    """What stands below a heading, up to the next one of its rank or above; of several, each within the one before."""
+    text = page.read_text()
+    for heading in headings:
+        text = _below(heading, text)
+    return text
+
+
+def _below(heading: str, text: str) -> str:
+    """A comment in a block is no heading."""
     rank, kept, is_block = 0, [], False
-    for line in page.read_text().splitlines():
+    for line in text.splitlines():
         is_block ^= line.lstrip().startswith("```")
         found = None if is_block else re.fullmatch(r"(#+) (.*)", line)
         if found is not None and rank and len(found[1]) <= rank:

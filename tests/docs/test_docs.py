@@ -25,6 +25,7 @@ from providers.composite.compute import MEMBERS_SKIPPED
 from providers.node_inventory.exclusion import Exclusion
 from providers.nodes.wording import NODES_EXCLUDED
 from providers.nvidia_gpu.notices import CAPPED, DEVICES_UNHEALTHY, NODES_HELD, ODD_OFFER
+from tests.docs.pages import blocks_of, section_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -214,22 +215,17 @@ def test_every_reason_has_the_command_to_run_next() -> None:
         for reason in reasons
         if not re.search(
             r"(?:`|^)(?:kubectl|dqo) [-a-z]",
-            _section(_section(_text("docs/troubleshooting.md"), f"## {condition}"), f"### {reason}"),
+            section_of(ROOT / "docs/troubleshooting.md", condition, reason),
             re.MULTILINE,
         )
     ]
     assert without == []
 
 
-def _section(text: str, heading: str) -> str:
-    rank = heading.partition(" ")[0]
-    return re.split(rf"^{rank} ", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-
-
 def test_the_walk_to_lost_gpus_is_what_the_example_says() -> None:
     """Its message is that of `dqo plan`, whatever the width."""
-    walk = _section(_text("docs/troubleshooting.md"), "### Why a queue lost GPUs")
-    (quoted,) = re.findall(r"^```text\n(.*?)^```", walk, re.MULTILINE | re.DOTALL)
+    walk = section_of(ROOT / "docs/troubleshooting.md", "Why a queue lost GPUs")
+    (quoted,) = blocks_of("text", walk)
     command = [sys.executable, "-m", "kueue_dqo.cli", "plan", "-f", "examples/08-gpus-that-died"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert " ".join(quoted.split()) in " ".join(printed.split())

@@ -7,7 +7,6 @@ interpreter, and not the slim Python image. What that has a module for but not t
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shlex
@@ -46,14 +45,14 @@ class CannotIsolate(Exception):
 def build() -> Path:
     """The folder with the image's file tree, from the cache where nothing that it is made of has changed."""
     target = binaries.cache() / f"image-{_fingerprint()}"
-    binaries.cache().mkdir(parents=True, exist_ok=True)
-    with (binaries.cache() / "image.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with binaries.locked(binaries.cache() / "image.lock"):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=binaries.cache(), prefix=".image-") as folder:
+                whole = Path(folder) / "whole"
                 tree = _carried_out(Path(folder)) / TREE
-                target.mkdir()
-                tree.rename(target / TREE)
+                whole.mkdir()
+                tree.rename(whole / TREE)
+                whole.rename(target)  # in one step: who is stopped before leaves nothing that looks like a tree
         os.utime(target)
         for other in binaries.cache().glob("image-*"):
             # One that was used lately may be in use now, by the tests of another checkout.

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +46,19 @@ def build(folder: Path) -> tuple[dict[str, Any], ...]:
     built = subprocess.run([_kubectl(), "kustomize", folder], capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stderr
     return tuple(yaml.safe_load_all(built.stdout))
+
+
+def kustomized(folder: Path, resources: Iterable[Path | str], components: Iterable[Path | str] = ()) -> Path:
+    """Writes an admin's kustomization of folders below `manifests/` into a folder, which it returns."""
+    here = folder.resolve()
+    plain = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.relpath(MANIFESTS / each, here) for each in resources],
+        "components": [os.path.relpath(MANIFESTS / each, here) for each in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(plain))
+    return folder
 
 
 def overlay(name: str) -> tuple[dict[str, Any], ...]:

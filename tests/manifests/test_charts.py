@@ -15,7 +15,7 @@ import yaml
 
 from kueue_dqo import __version__
 from tests.manifests.charts import CHART, KUEUE_CHART, VARIANTS, helm, template
-from tests.manifests.rendered import MANIFESTS, build, render
+from tests.manifests.rendered import build, kustomized, render
 
 OF_HELM = {"app.kubernetes.io/managed-by", "helm.sh/chart"}
 ALONE = ["../base/namespace"]
@@ -92,22 +92,12 @@ def test_every_variant_has_its_folders() -> None:
 def test_the_chart_is_what_kustomize_builds(variant: str, tmp_path: Path) -> None:
     """Object by object, field by field. The namespace is Helm's to make; the CRDs are compared below."""
     resources, components = FOLDERS[variant]
-    kustomization = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [str(_relative(MANIFESTS / each, tmp_path)) for each in resources],
-        "components": [str(_relative(MANIFESTS / "components" / each, tmp_path)) for each in components],
-    }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    kustomized(tmp_path, resources, [f"components/{each}" for each in components])
     wanted = _without(_by_key(build(tmp_path)), "Namespace")
     found = _without(_by_key(template(variant)), "CustomResourceDefinition")
     assert found.keys() == wanted.keys()
     for key, each in wanted.items():
         assert found[key] == each, key
-
-
-def _relative(path: Path, start: Path) -> Path:
-    return Path("/".join([".."] * len(start.resolve().parts[1:])) + str(path))
 
 
 @pytest.mark.parametrize(("chart", "folder"), [(CHART, "crds/providers"), (KUEUE_CHART, "crds/kueue")])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.docs.pages import blocks_of
 from tests.manifests.rendered import AGENT, CLOUDS, MANIFESTS, NAMESPACE, ROOT, build, of_kind, only
 
 PAGE = (ROOT / "docs/install.md").read_text()
@@ -18,7 +19,7 @@ Objects = tuple[dict[str, Any], ...]
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return blocks_of(language, PAGE)
 
 
 (COMPONENTS,) = (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.core import ParameterSource
 
 from kueue_dqo import __version__
@@ -19,12 +17,12 @@ from tests.manifests.rendered import (
     AGENT,
     GPU_OVERLAYS,
     GPUS,
-    MANIFESTS,
     NAMESPACE,
     build,
     container,
     daemon,
     is_chosen,
+    kustomized,
     of_kind,
     only,
     overlay,
@@ -43,10 +41,7 @@ VARIANTS = ("nvidia-gpu-mig", "nvidia-gpu-privileged", "nvidia-gpu-hostpath")
 
 def _with(folder: Path, *components: str, resources: tuple[str, ...] = ("overlays/nvidia-gpu",)) -> tuple[Any, ...]:
     """What an admin's kustomization with these components gives."""
-    plain = {"resources": resources, "components": [f"components/{each}" for each in components]}
-    relative = {key: [os.path.relpath(MANIFESTS / each, folder) for each in names] for key, names in plain.items()}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(relative))
-    return build(folder)
+    return build(kustomized(folder, resources, [f"components/{each}" for each in components]))
 
 
 def _spec(objects: tuple[Any, ...]) -> dict[str, Any]:

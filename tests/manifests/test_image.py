@@ -10,7 +10,6 @@ import json
 import re
 import shlex
 import tomllib
-from importlib.metadata import requires
 from typing import NamedTuple
 
 import pytest
@@ -18,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kueue_dqo import __version__
+from scripts.release.needs import graph, markers_of_the_image
 from tests.manifests.rendered import ROOT, pod
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -73,33 +73,7 @@ def _tested() -> dict[str, str]:
 
 def _needed(roots: list[str], machine: str) -> set[str]:
     """What has to be installed for the requirements, themselves included, in the image on such a machine."""
-    version = _base().partition(":")[2].partition("-")[0]
-    environment: dict[str, str] = {
-        "implementation_name": "cpython",
-        "implementation_version": version,
-        "os_name": "posix",
-        "platform_machine": machine,
-        "platform_python_implementation": "CPython",
-        "platform_release": "",
-        "platform_system": "Linux",
-        "platform_version": "",
-        "python_full_version": version,
-        "python_version": version.rpartition(".")[0],
-        "sys_platform": "linux",
-    }
-    seen: set[tuple[str, str]] = set()
-    waiting = [Requirement(root) for root in roots]
-    while waiting:
-        each = waiting.pop()
-        name = canonicalize_name(each.name)
-        for extra in ("", *sorted(each.extras)):
-            if (name, extra) in seen:
-                continue
-            seen.add((name, extra))
-            needed = map(Requirement, requires(name) or [])
-            in_force = environment | {"extra": extra}
-            waiting += [other for other in needed if other.marker is None or other.marker.evaluate(in_force)]
-    return {name for name, _ in seen}
+    return set(graph(map(Requirement, roots), markers_of_the_image(machine)))
 
 
 def test_it_is_built_on_one_exact_python_and_stands_on_nothing() -> None:

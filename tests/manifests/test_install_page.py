@@ -13,6 +13,7 @@ import yaml
 
 from kueue_dqo import __version__
 from orchestrator.enforcement.spec import APPLIED_QUOTAS, DECLARED_QUOTAS
+from tests.docs.pages import blocks_of
 from tests.manifests.rendered import (
     AGENT,
     GPU_OVERLAYS,
@@ -41,7 +42,7 @@ PAGE = (ROOT / "docs/install.md").read_text()
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return blocks_of(language, PAGE)
 
 
 SNIPPETS: dict[str, Any] = {

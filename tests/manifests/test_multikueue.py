@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tests.manifests.rendered import (
     MULTIKUEUE,
     NAMESPACE,
     build,
+    kustomized,
     of_kind,
     only,
     overlay,
@@ -29,14 +29,8 @@ READS = ["list", "watch"]
 
 def _with(folder: Path, *components: str) -> tuple[dict[str, Any], ...]:
     """The base with components, in a kustomization of the admin's."""
-    names = {
-        "resources": ["overlays/multikueue"],
-        "components": [f"components/multikueue-{each}" for each in components],
-    }
-    plain = {key: [os.path.relpath(MANIFESTS / each, folder) for each in listed] for key, listed in names.items()}
-    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | plain))
-    return build(folder)
+    names = [f"components/multikueue-{each}" for each in components]
+    return build(kustomized(folder, ["overlays/multikueue"], names))
 
 
 def _rules(objects: tuple[dict[str, Any], ...], name: str) -> dict[str, Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
 from tests.manifests.rendered import (
     AGENT,
-    MANIFESTS,
     MULTIKUEUE,
     NAMESPACE,
     ORCHESTRATOR,
@@ -21,6 +18,7 @@ from tests.manifests.rendered import (
     build,
     component,
     daemon,
+    kustomized,
     of_kind,
     overlay,
 )
@@ -143,20 +141,11 @@ def test_the_rights_are_those_of_the_provider(name: str) -> None:
     assert _granted(daemon(name)) == PUBLISHES | OF_THE_PROVIDER[name]
 
 
-def _kustomization(folder: Path, resources: list[str], components: list[str]) -> tuple[dict[str, Any], ...]:
-    """What an admin's own kustomization gives, which names folders below `manifests/`."""
-    plain = {"resources": resources, "components": components}
-    relative = {key: [os.path.relpath(MANIFESTS / each, folder) for each in names] for key, names in plain.items()}
-    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | relative))
-    return build(folder)
-
-
 @pytest.mark.parametrize("reads", ["node-inventory", "nvidia-gpu"])
 def test_pods_are_read_by_one_provider_alone_and_only_with_its_component(reads: str, tmp_path: Path) -> None:
     """Beside an orchestrator and all other providers, whose rights stay as they are."""
     bases = [f"base/{name}" for name in (*PROVIDERS, AGENT)]
-    objects = _kustomization(tmp_path, ["overlays/spec", *bases], [f"components/{reads}-pods"])
+    objects = build(kustomized(tmp_path, ["overlays/spec", *bases], [f"components/{reads}-pods"]))
 
     def granted(name: str) -> set[Right]:
         label = "app.kubernetes.io/component"

@@ -13,6 +13,7 @@ import pytest
 
 from scripts.release import audit, licence_terms
 from tests.controlplane import binaries
+from tests.docs.pages import blocks_of, section_of
 from tests.e2e.process import BIN, ROOT, environment
 from tests.release import checkouts
 
@@ -36,8 +37,7 @@ FILES: Final = {
 
 def _commands(section: str) -> list[str]:
     """Those of a section, each on one line."""
-    text = re.split(rf"^## {section}$", PAGE, flags=re.MULTILINE)[1].partition("\n## ")[0]
-    blocks: list[str] = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = blocks_of("sh", section_of(ROOT / "docs/release.md", section))
     return [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from tests.controlplane.admin import Refused
 from tests.controlplane.cleanup import remove_objects
 from tests.controlplane.plane import ControlPlane
-from tests.integration.daemons import MANIFESTS, NAMESPACE, install, rendered
+from tests.integration.daemons import NAMESPACE, install, rendered
+from tests.manifests.rendered import kustomized
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 VARIANTS: Final = {
@@ -60,10 +59,7 @@ def _spec(objects: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _variant(folder: Path, component: str) -> list[dict[str, Any]]:
-    plain = {"resources": ["overlays/nvidia-gpu"], "components": [f"components/{component}"]}
-    relative = {key: [os.path.relpath(MANIFESTS / each, folder) for each in names] for key, names in plain.items()}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(relative))
-    return rendered(folder)
+    return rendered(kustomized(folder, ["overlays/nvidia-gpu"], [f"components/{component}"]))
 
 
 def test_the_default_satisfies_the_strictest(standards: ControlPlane) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +12,9 @@ import yaml
 from tests.controlplane import binaries
 from tests.controlplane.kueue import apply_crds, read
 from tests.controlplane.plane import ControlPlane
+from tests.docs.pages import blocks_of
 from tests.manifests.charts import KUEUE_CHART, VARIANTS, template
-from tests.manifests.rendered import MANIFESTS, ROOT, build
+from tests.manifests.rendered import MANIFESTS, ROOT, build, kustomized
 
 COMPONENTS: Final = {
     "nvidia-gpu-mig": "overlays/nvidia-gpu",
@@ -37,7 +36,7 @@ def installations(folder: Path) -> Iterator[tuple[str, Objects]]:
     for overlay in sorted((MANIFESTS / "overlays").iterdir()):
         yield f"overlays/{overlay.name}", list(build(overlay))
     for component, beside in COMPONENTS.items():
-        yield f"components/{component}", list(_kustomized(folder / component, [beside], [component]))
+        yield f"components/{component}", list(build(_kustomized(folder / component, [beside], [component])))
     yield WHOLE, list(build(whole(folder / WHOLE)))
     yield f"helm {KUEUE_CHART.name}", list(template("", chart=KUEUE_CHART))
     for variant in VARIANTS:
@@ -46,15 +45,14 @@ def installations(folder: Path) -> Iterator[tuple[str, Objects]]:
 
 def whole(folder: Path) -> Path:
     """Writes the kustomization that docs/install.md puts together, with the components that it adds, into a folder."""
-    blocks = re.findall(r"^```yml\n(.*?)^```", (ROOT / "docs/install.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = blocks_of("yml", (ROOT / "docs/install.md").read_text())
     (plain,) = (each for each in map(yaml.safe_load, blocks) if "images" in each)
     (more,) = (yaml.safe_load(each) for each in blocks if each.startswith("# for the whole installation"))
     names = [*plain["components"], *more["components"], "nvidia-gpu-podmonitor"]
     # One replica is a matter of choice, and the registry in the page is none.
     components = [Path(each).name for each in names if not each.endswith("single-replica")]
     resources = [each.removeprefix("../manifests/") for each in plain["resources"]]
-    _write(folder, resources, components)
-    return folder
+    return _kustomized(folder, resources, components)
 
 
 def workloads(objects: Iterable[dict[str, Any]]) -> Objects:
@@ -71,18 +69,9 @@ def identity(workload: dict[str, Any]) -> str:
     return json.dumps([spec["serviceAccountName"], container["args"], env, container["ports"], probes], sort_keys=True)
 
 
-def _kustomized(folder: Path, resources: list[str], components: list[str]) -> tuple[dict[str, Any], ...]:
-    _write(folder, resources, components)
-    return build(folder)
-
-
-def _write(folder: Path, resources: list[str], components: list[str]) -> None:
+def _kustomized(folder: Path, resources: list[str], components: list[str]) -> Path:
     folder.mkdir()
-    plain = {
-        "resources": [os.path.relpath(MANIFESTS / each, folder) for each in resources],
-        "components": [os.path.relpath(MANIFESTS / "components" / each, folder) for each in components],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(plain))
+    return kustomized(folder, resources, [f"components/{each}" for each in components])
 
 
 def install_monitors(plane: ControlPlane) -> None:

@@ -7,10 +7,9 @@ import json
 import shutil
 import subprocess
 import tarfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import groupby
+from contextlib import AbstractContextManager
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from tests.controlplane.controllers import add_node, start_controllers
 from tests.controlplane.kubelet import Kubelet
 from tests.controlplane.kueue import install_crds, read
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.processes import eventually
+from tests.controlplane.processes import eventually, repeating
 from tests.integration.lifecycle.checkout import REGISTRY, ROOT, Checkout, block, blocks
 from tests.integration.lifecycle.inventory import inventory
 from tests.integration.objects import (
@@ -275,21 +274,7 @@ def _check_writers(plane: ControlPlane) -> None:
     assert len(leaders) == len(set(leaders))
 
 
-@contextmanager
-def _changing(plane: ControlPlane) -> Iterator[None]:
+def _changing(plane: ControlPlane) -> AbstractContextManager[None]:
     """Meanwhile, a provider reports another number again and again."""
-    ended = threading.Event()
-
-    def change() -> None:
-        number = 0
-        while not ended.wait(0.2):
-            number += 1
-            publish(plane, "by-hand", {"default": {"cpu": str(60 + 30 * (number % 2))}})
-
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    numbers = cycle(("90", "60"))
+    return repeating(lambda: publish(plane, "by-hand", {"default": {"cpu": next(numbers)}}), every=0.2)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import abc
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-import yaml
-
 from tests.controlplane.plane import ControlPlane
-from tests.integration.daemons import MANIFESTS, Daemon, install, start_daemon
+from tests.integration.daemons import Daemon, install, start_daemon
 from tests.integration.objects import Manifest, flavor, provider
 from tests.integration.providers.scenes import POOL, clear
+from tests.manifests.rendered import kustomized
 
 Amounts = Mapping[str, Mapping[str, Any]]
 """By flavor and resource."""
@@ -155,14 +153,7 @@ class Adapter(abc.ABC):
 def composed(stack: ExitStack, resources: Iterable[Path | str], component: str) -> Path:
     """A folder whose kustomization puts a component of `manifests/` on resources of it, until the stack is closed."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kueue-dqo-kustomization-"))).resolve()
-    text = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [os.path.relpath(MANIFESTS / each, folder) for each in resources],
-        "components": [os.path.relpath(MANIFESTS / component, folder)],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
-    return folder
+    return kustomized(folder, resources, [component])
 
 
 @contextmanager

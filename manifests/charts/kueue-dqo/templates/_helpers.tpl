@@ -27,8 +27,22 @@ app.kubernetes.io/instance: {{ . }}
 {{- end -}}
 {{- end }}
 
-{{/* The pod's and the container's part that all daemons have. Takes a dict: root, component, name, args, values, and
-     volumes, volumeMounts, security of the container where there are any. */}}
+{{/* The metadata of a pod template. Takes a dict: root, component, instance, values (of the daemon). */}}
+{{- define "kueue-dqo.podMetadata" -}}
+labels:
+  {{- include "kueue-dqo.selector" . | nindent 2 }}
+  app.kubernetes.io/part-of: kueue-dqo
+  {{- with mergeOverwrite (dict) (.root.Values.podLabels | default dict) (.values.podLabels | default dict) }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+annotations:
+  kubectl.kubernetes.io/default-container: {{ .component }}
+  {{- with mergeOverwrite (dict) (.root.Values.podAnnotations | default dict) (.values.podAnnotations | default dict) }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/* The port of every daemon, and the probes that ask there. */}}
 {{- define "kueue-dqo.probes" -}}
 ports:
 - name: http
@@ -71,7 +85,7 @@ capabilities:
 {{- end }}
 
 {{/* Everything of a daemon that elects a leader, but its ClusterRole's rules, which are given. Takes a dict: root,
-     component, suffix, instance, args, env (a list), values (of the daemon), rules and leases (YAML), lease. */}}
+     component, suffix, instance, args, env (a list), values (of the daemon), rules and leases (YAML). */}}
 {{- define "kueue-dqo.daemon" -}}
 {{- $root := .root }}
 {{- $name := printf "kueue-dqo-%s%s" .component (.suffix | default "") }}
@@ -134,18 +148,7 @@ spec:
       maxSurge: 1
       maxUnavailable: 0
   template:
-    metadata:
-      labels:
-        {{- $selector | nindent 8 }}
-        app.kubernetes.io/part-of: kueue-dqo
-        {{- with mergeOverwrite (dict) ($root.Values.podLabels | default dict) (.values.podLabels | default dict) }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
-      annotations:
-        kubectl.kubernetes.io/default-container: {{ .component }}
-        {{- with mergeOverwrite (dict) ($root.Values.podAnnotations | default dict) (.values.podAnnotations | default dict) }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+    metadata: {{ include "kueue-dqo.podMetadata" . | nindent 6 }}
     spec:
       serviceAccountName: {{ $name }}
       automountServiceAccountToken: true

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
 from tests.controlplane.plane import ControlPlane
-from tests.controlplane.processes import eventually
+from tests.controlplane.processes import eventually, repeating
 from tests.integration.daemons import Daemon
 from tests.integration.objects import condition, cores, queue, wait_for_condition, wait_for_quotas
 from tests.integration.orchestrator.spec_road.history import OURS, History, owners
@@ -91,23 +90,14 @@ def test_whoever_undoes_quotas_is_named_and_after_the_third_time_left_alone_with
     assert not told(teams, "QuotasReverted", "team-b")
 
 
-@contextmanager
-def _argo(plane: ControlPlane) -> Iterator[None]:
+def _argo(plane: ControlPlane) -> AbstractContextManager[None]:
     """Puts the queue back to what git says as soon as it differs, as Argo CD's self-healing does."""
-    ended = threading.Event()
 
     def heal() -> None:
-        while not ended.wait(0.05):
-            if in_force(plane, TEAM_A)["default/cpu"] != 10:
-                plane.admin.apply(FROM_GIT, manager="argocd-controller")
+        if in_force(plane, TEAM_A)["default/cpu"] != 10:
+            plane.admin.apply(FROM_GIT, manager="argocd-controller")
 
-    thread = threading.Thread(target=heal)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    return repeating(heal, every=0.05)
 
 
 def test_a_fight_with_a_healer_ends_and_others_go_on(teams: ControlPlane) -> None:
