@@ -50,7 +50,15 @@ def install_crds(
 def apply_crds(plane: ControlPlane, *definitions: dict[str, Any]) -> None:
     """Applies CustomResourceDefinitions, and returns when each is served."""
     plane.admin.apply(*definitions)
-    for definition in definitions:
+    wait_served(plane, *definitions)
+
+
+def wait_served(plane: ControlPlane, *definitions: dict[str, Any]) -> None:
+    """Returns when each definition is served, and told of by the API server; without any, all that it has.
+
+    For definitions that others than `apply_crds` have brought, such as kubectl and Helm, which do not wait for that.
+    """
+    for definition in definitions or plane.admin.items(CRDS):
         name = definition["metadata"]["name"]
 
         def is_established(name: str = name) -> bool:
@@ -59,9 +67,11 @@ def apply_crds(plane: ControlPlane, *definitions: dict[str, Any]) -> None:
 
         eventually(is_established, f"{name} is established")
         for version in definition["spec"]["versions"]:
-            plural = definition["spec"]["names"]["plural"]
-            path = f"/apis/{definition['spec']['group']}/{version['name']}/{plural}"
-            eventually(lambda path=path: _is_served(plane, path), f"{path} is served")  # type: ignore[misc]  # mypy infers no type for a default
+            group, plural = f"{definition['spec']['group']}/{version['name']}", definition["spec"]["names"]["plural"]
+            eventually(
+                lambda group=group, plural=plural: _is_served(plane, group, plural),  # type: ignore[misc]  # mypy infers no type for a default
+                f"{plural}.{group} is served",
+            )
     plane.admin.forget_resources()
 
 
@@ -169,14 +179,17 @@ def _is_created(plane: ControlPlane, obj: dict[str, Any]) -> bool:
     return True
 
 
-def _is_served(plane: ControlPlane, path: str) -> bool:
+def _is_served(plane: ControlPlane, api_version: str, plural: str) -> bool:
+    """By its objects and by the list of kinds, which are not changed in the same moment."""
     try:
-        plane.admin.get(path, limit="1")
+        plane.admin.get(f"/apis/{api_version}/{plural}", limit="1")
+        plane.admin.forget_resources()
+        return plural in plane.admin.resources_of(api_version)
     except Refused as error:
-        if error.code != http.client.NOT_FOUND:
+        # 429: its storage is being made, or made anew.
+        if error.code not in {http.client.NOT_FOUND, http.client.TOO_MANY_REQUESTS}:
             raise
         return False
-    return True
 
 
 def _base64(path: Path) -> str:

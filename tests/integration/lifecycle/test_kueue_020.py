@@ -16,7 +16,7 @@ import pytest
 from kueue_dqo.runtime.resources import DefinitionMeta
 from tests.controlplane.controllers import add_node, start_controllers
 from tests.controlplane.kubelet import Kubelet
-from tests.controlplane.kueue import CRDS, install_crds, start_minimal
+from tests.controlplane.kueue import CRDS, install_crds, start_minimal, wait_served
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.integration.lifecycle.checkout import Checkout, block, blocks
@@ -218,6 +218,7 @@ def _forget(checkout: Checkout, plane: ControlPlane) -> None:
 
 def apply_objects(plane: ControlPlane) -> None:
     """Two teams whose declared quotas are more than there is."""
+    wait_served(plane)
     plane.admin.apply(
         flavor("default"),
         cohort("teams"),

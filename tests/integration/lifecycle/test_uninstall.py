@@ -14,7 +14,7 @@ import pytest
 from tests.controlplane.admin import APPLY_PATCH
 from tests.controlplane.controllers import add_node, start_controllers
 from tests.controlplane.kubelet import Kubelet
-from tests.controlplane.kueue import install_crds, read
+from tests.controlplane.kueue import install_crds, read, wait_served
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
 from tests.docs.pages import section_of
@@ -112,6 +112,7 @@ def _settled(plane: ControlPlane) -> dict[Key, Manifest]:
 
 def _use(plane: ControlPlane, road: str) -> None:
     """Orchestrated queues, an object of each kind of this project, and quotas in force that nobody has declared."""
+    wait_served(plane)
     plane.admin.apply(*(each for file in sorted((ROOT / "examples/parameters").glob("*.yaml")) for each in read(file)))
     plane.admin.apply(*read(ROOT / "examples/08-gpus-that-died/reports.yaml"))
     plane.admin.apply(provider("pool", "default"), orchestrator("dqo", "pool", root=("Cohort", "teams")))

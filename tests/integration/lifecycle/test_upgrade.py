@@ -19,7 +19,7 @@ import yaml
 from kueue_dqo import __version__
 from tests.controlplane.controllers import add_node, start_controllers
 from tests.controlplane.kubelet import Kubelet
-from tests.controlplane.kueue import install_crds, read
+from tests.controlplane.kueue import install_crds, read, wait_served
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually, repeating
 from tests.integration.lifecycle.checkout import REGISTRY, ROOT, Checkout, block, blocks
@@ -214,6 +214,7 @@ def _store(plane: ControlPlane, previous: Path) -> list[Manifest]:
     """Parameters of each kind that the older version has, with every field that it has."""
     objects = [each for file in sorted((previous / "examples/parameters").glob("*.yaml")) for each in read(file)]
     objects = [each for each in objects if each["kind"] != "CapacityProvider"]
+    wait_served(plane)
     plane.admin.apply(*objects)
     found = [plane.admin.get(plane.admin.path_of(each)) for each in objects]
     assert len({each["kind"] for each in found}) == 5
