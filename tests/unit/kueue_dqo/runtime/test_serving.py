@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import aiohttp
@@ -9,17 +10,21 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 from structlog.testing import capture_logs
 
-from kueue_dqo.runtime.serving import Check, HealthServer
+from kueue_dqo.runtime.serving import Check, HealthServer, Limits
 
 
 def _nothing() -> Sequence[str]:
     return ()
 
 
-def _server(*, ready: Check = _nothing, healthy: Check = _nothing, port: int = 0) -> HealthServer:
+def _server(
+    *, ready: Check = _nothing, healthy: Check = _nothing, port: int = 0, limits: Limits | None = None
+) -> HealthServer:
     registry = CollectorRegistry()
     Counter("dqo_example", "An example", registry=registry).inc(3)
-    return HealthServer(host="127.0.0.1", port=port, ready=ready, healthy=healthy, registry=registry)
+    server = HealthServer(host="127.0.0.1", port=port, ready=ready, healthy=healthy, registry=registry)
+    server.limits = limits or server.limits
+    return server
 
 
 async def _get(server: HealthServer, path: str) -> tuple[int, str]:
@@ -84,3 +89,94 @@ async def test_nobody_listens_after_the_end() -> None:
         pass
     with pytest.raises(aiohttp.ClientConnectorError):
         await _get(server, "/healthz")
+
+
+HALF_A_HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "
+UNFINISHED = {
+    "nothing": b"",
+    "half a head": HALF_A_HEAD,
+    "a head without its body": b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
+    "no HTTP": b"\x16\x03\x01",
+}
+
+
+async def _connect(server: HealthServer, said: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(said)
+    await writer.drain()
+    return reader, writer
+
+
+async def _everything(reader: asyncio.StreamReader) -> bytes:
+    """What the server says until it ends the connection, in the one way or the other."""
+    try:
+        async with asyncio.timeout(30):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.mark.parametrize("said", UNFINISHED.values(), ids=UNFINISHED)
+async def test_what_is_never_finished_is_ended(said: bytes) -> None:
+    """By the server; the client only waits."""
+    async with _server(limits=Limits(longest=0.05)) as server:
+        reader, writer = await _connect(server, said)
+        await _everything(reader)
+        writer.close()
+        assert await _get(server, "/healthz") == (200, "ok")
+
+
+async def test_one_who_goes_on_sending_slowly_is_ended_as_well() -> None:
+    async with _server(limits=Limits(longest=0.05)) as server:
+        reader, writer = await _connect(server, HALF_A_HEAD)
+        ended = asyncio.create_task(_everything(reader))
+        while not ended.done():
+            writer.write(b"a")
+            await asyncio.wait([ended], timeout=0.01)
+        writer.close()
+
+
+async def test_a_connection_is_good_for_one_request() -> None:
+    """Nothing is kept open between requests, whatever was asked for."""
+    async with _server(limits=Limits(longest=3600)) as server:
+        reader, writer = await _connect(server, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n")
+        answer = await _everything(reader)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+async def test_many_that_never_finish_silence_nobody() -> None:
+    """The oldest end where there are more than may be; whoever comes is answered, again and again."""
+    async with _server(limits=Limits(longest=3600, most=8)) as server:
+        opened = [await _connect(server, HALF_A_HEAD) for _ in range(50)]
+        for _ in range(3):
+            assert await _get(server, "/healthz") == (200, "ok")
+        await asyncio.gather(*(_everything(reader) for reader, _ in opened[:40]))
+        opened += [await _connect(server, HALF_A_HEAD) for _ in range(50)]
+        assert await _get(server, "/readyz") == (200, "ok")
+    await asyncio.gather(*(_everything(reader) for reader, _ in opened))
+    for _, writer in opened:
+        writer.close()
+
+
+@pytest.mark.parametrize("nonsense", [b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 100_000, b"\x16\x03\x01\r\n\r\n"])
+async def test_what_is_no_request_is_refused_without_a_line_in_the_log(
+    nonsense: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Or whoever reaches the port could fill it."""
+    async with _server() as server:
+        reader, writer = await _connect(server, nonsense + b"\r\n\r\n")
+        answer = await _everything(reader)
+        writer.close()
+        assert answer == b"" or answer.split()[1] == b"400"
+        assert await _get(server, "/healthz") == (200, "ok")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+async def test_nothing_can_be_written(method: str) -> None:
+    async with _server() as server, aiohttp.ClientSession() as session:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            async with session.request(method, f"http://127.0.0.1:{server.port}{path}", data=b"x" * 500) as answer:
+                assert answer.status == 405
