@@ -261,6 +261,7 @@ class ControlPlane:
             f"--secure-port={self._api_port}",
             f"--cert-dir={self._certificates}",
             "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",  # as in every usual cluster: it bounds what a node may do
             "--allow-privileged=true",  # as in every cluster: who may is decided by Pod Security
             f"--token-auth-file={tokens}",
             "--service-account-issuer=https://kubernetes.default.svc",

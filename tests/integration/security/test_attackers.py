@@ -165,6 +165,36 @@ def test_a_tenant_may_do_what_is_theirs(attacked: ControlPlane) -> None:
     assert len(_allowed(tenant, *own)) == len(own)
 
 
+@pytest.mark.parametrize("road", ["status", "auto"])
+def test_no_road_gives_a_tenant_more(attacked: ControlPlane, road: str) -> None:
+    """The overlays differ in what the orchestrator may do; what others may stays."""
+    install(attacked, f"overlays/{road}")
+    try:
+        tenant = attacked.as_service_account(TENANT, "tenant")
+        assert _allowed(tenant, *ALL_KINDS, *IN_OUR_NAMESPACE, *LEASES_OF_OURS, *RIGHTS) == []
+    finally:
+        install(attacked, "overlays/spec")
+
+
+@pytest.mark.parametrize(
+    ("user", "group"),
+    [
+        ("system:admin", "system:masters"),
+        (f"system:serviceaccount:{NAMESPACE}:kueue-dqo-orchestrator", f"system:serviceaccounts:{NAMESPACE}"),
+        ("system:node:n1", "system:nodes"),
+    ],
+)
+def test_a_tenant_speaks_for_nobody_else(attacked: ControlPlane, user: str, group: str) -> None:
+    """Not for an admin, an account of ours or a node. The administrator may, and is answered."""
+    token = attacked.token_of(TENANT, "tenant")
+    client = Admin(attacked.url, attacked.ca, token, user=user, group=group)
+    try:
+        assert _allowed(client, Attempt("GET", f"{KUEUE}/clusterqueues"), *QUOTAS) == []
+    finally:
+        client.close()
+    assert _code(attacked.as_node("n1"), Attempt("GET", f"{CORE}/nodes/n1")) != HTTPStatus.FORBIDDEN
+
+
 def test_a_node_reaches_nothing_of_ours(attacked: ControlPlane) -> None:
     """By its kubelet's credentials, whatever they are good for elsewhere: Secrets only of pods that it runs."""
     node = attacked.as_node("n1")
@@ -204,6 +234,19 @@ def test_an_orchestrator_that_is_taken_over_makes_up_no_capacity(attacked: Contr
     assert _allowed(orchestrator, *kinds, *queues, *IN_OUR_NAMESPACE, *RIGHTS, *NODES, *PODS) == []
     others = Attempt("PUT", f"{LEASES}/kueue-dqo-manual", {"metadata": {"name": "kueue-dqo-manual"}})
     assert _allowed(orchestrator, others) == []
+
+
+def test_an_orchestrator_that_is_taken_over_may_change_all_of_a_queue(attacked: ControlPlane) -> None:
+    """On the road `spec`, metadata too: there is no right to a single field. So finalizers keep a queue for ever."""
+    attacked.admin.apply({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}})
+    orchestrator = attacked.as_service_account(NAMESPACE, "kueue-dqo-orchestrator")
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "00000000-0000-0000-0000-000000000000"}
+    for changed in (
+        {"spec": {"stopPolicy": "HoldAndDrain"}},
+        {"metadata": {"finalizers": ["example.com/for-ever"]}},
+        {"metadata": {"ownerReferences": [owner]}},
+    ):
+        assert _code(orchestrator, Attempt("PATCH", f"{KUEUE}/clusterqueues/q", changed)) == HTTPStatus.OK
 
 
 def test_an_orchestrator_that_observes_writes_no_quota_at_all(attacked: ControlPlane) -> None:
