@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from kueue_dqo.api import cloud, core, dqo, gpu, kueue, multikueue, parameters
+from kueue_dqo.api import cloud, core, dqo, gpu, kueue, multikueue, parameters, queueing, workloads
 from kueue_dqo.api.durations import Duration
 from kueue_dqo.api.meta import KUEUE_GROUP, OUR_GROUP
 from kueue_dqo.api.problems import FieldProblem
@@ -32,6 +32,7 @@ class KnownKind(NamedTuple):
     group: str
     kind: str
     versions: tuple[str, ...]
+    """The versions that are understood; empty where its metadata alone is read, so that any version will do."""
     type: Any
     """A struct, or a generic one with its parameter."""
 
@@ -59,7 +60,16 @@ _WHOLE_SPECS: Final[dict[type, type]] = {
     dqo.DynamicQuotaOrchestrator: dqo.DynamicQuotaOrchestratorSpec,
 }
 """The kinds whose specs are decoded whole, so that a field that is not known is a mistake."""
-_BY_GROUP_AND_KIND: Final = {(known.group, known.kind): known for known in KNOWN_KINDS}
+Kinds = Mapping[tuple[str, str], KnownKind]
+"""What is read, by group and kind."""
+
+
+def kinds_of(known: Iterable[KnownKind]) -> Kinds:
+    """The kinds by group and kind; of two of one name the later one."""
+    return {(each.group, each.kind): each for each in known}
+
+
+_BY_GROUP_AND_KIND: Final = kinds_of(KNOWN_KINDS)
 
 
 class ObjectInvalid(ValueError):
@@ -78,15 +88,17 @@ class Decoded(NamedTuple):
     notices: tuple[FieldProblem, ...] = ()
 
 
-def known_kind(api_version: str, kind: str) -> KnownKind | None:
-    """The kind that the two fields name, None for one that the suite does not read.
+def known_kind(api_version: str, kind: str, kinds: Kinds = _BY_GROUP_AND_KIND) -> KnownKind | None:
+    """The kind that the two fields name, None for one that is not read.
+
+    Quotas need `KNOWN_KINDS`; who needs others, or more of these, says so.
 
     Raises:
         ObjectInvalid: the kind is read, but not in this version.
     """
     group, _, version = api_version.rpartition("/")
-    known = _BY_GROUP_AND_KIND.get((group, kind))
-    if known is not None and version not in known.versions:
+    known = kinds.get((group, kind))
+    if known is not None and known.versions and version not in known.versions:
         readable = " or ".join(f"{group}/{each}" if group else each for each in known.versions)
         raise ObjectInvalid((FieldProblem("apiVersion", f"{api_version!r} of {kind} is not read; {readable} is"),))
     return known
@@ -151,6 +163,8 @@ def _checked(obj: Any, version: str, notices: tuple[FieldProblem, ...]) -> Decod
     if isinstance(obj, kueue.ClusterQueue):
         obj, foreign = _with_parent_of_version(obj, version)
         notices += foreign
+    if version == V1BETA1 and type(obj) in _OF_V1BETA1:
+        obj = _OF_V1BETA1[type(obj)](obj)
     return Decoded(_unless_problems(obj, problems_of(obj)), (*notices, *refusals_of(obj)))
 
 
@@ -196,6 +210,43 @@ def _with_parent_of_version(
     if parent == spec.cohort_name:
         return queue, notices
     return msgspec.structs.replace(queue, spec=msgspec.structs.replace(spec, cohort_name=parent)), notices
+
+
+def _with_fungibility_of_v1beta2(queue: queueing.ClusterQueue) -> queueing.ClusterQueue:
+    """v1beta1 has two more words for MayStopSearch, and lists checks by name alone."""
+    spec = queue.spec
+    stop, change = queueing.FungibilityPolicy.MAY_STOP_SEARCH, msgspec.structs.replace
+    fungibility = spec.flavor_fungibility
+    if fungibility.when_can_borrow is queueing.FungibilityPolicy.BORROW:
+        fungibility = change(fungibility, when_can_borrow=stop)
+    if fungibility.when_can_preempt is queueing.FungibilityPolicy.PREEMPT:
+        fungibility = change(fungibility, when_can_preempt=stop)
+    checks = spec.admission_checks_strategy
+    if spec.admission_checks:
+        checks = kueue.AdmissionChecksStrategy(tuple(kueue.AdmissionCheckRule(name) for name in spec.admission_checks))
+    return change(queue, spec=change(spec, flavor_fungibility=fungibility, admission_checks_strategy=checks))
+
+
+def _with_priority_of_v1beta2(workload: workloads.Workload) -> workloads.Workload:
+    """v1beta1 says where a priority is from by a source and a name, v1beta2 by a reference."""
+    spec = workload.spec
+    if spec is None or not spec.priority_class_source:
+        return workload
+    group, _, resource = spec.priority_class_source.partition("/")
+    ref = workloads.PriorityClassRef(group, _KINDS_OF_PRIORITY.get(resource, resource), spec.priority_class_name)
+    change = msgspec.structs.replace
+    return change(workload, spec=change(spec, priority_class_ref=ref))
+
+
+_KINDS_OF_PRIORITY: Final = {
+    "workloadpriorityclass": "WorkloadPriorityClass",
+    "priorityclass": "PriorityClass",
+}
+_OF_V1BETA1: Final[dict[type, Callable[[Any], Any]]] = {
+    queueing.ClusterQueue: _with_fungibility_of_v1beta2,
+    workloads.Workload: _with_priority_of_v1beta2,
+}
+"""Objects of v1beta1 as v1beta2 writes them."""
 
 
 def _decode_scalar(wanted: type, value: object) -> object:
@@ -268,6 +319,7 @@ _TYPE_NAMES: Final = {
     "float": "a number with a fraction",
     "null": "nothing",
 }
+_BOUNDS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 _PATH_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _SHOWN_VALUE: Final = 60
 
@@ -291,7 +343,17 @@ def _explained(message: str, plain: object, wanted: type) -> FieldProblem:
         return FieldProblem(field or "the document", f"{_shown(value)} is {found}; {types} is wanted{hint}")
     if text.startswith("Invalid enum value"):
         return FieldProblem(field, f"{_shown(value)} is none of {', '.join(_choices(wanted, path))}")
-    return FieldProblem(field or "the document", text)
+    return FieldProblem(field or "the document", _out_of_range(text, value) or text)
+
+
+def _out_of_range(text: str, value: object) -> str | None:
+    """Of a value that is of the right type and no number or time that is allowed there."""
+    bound = re.fullmatch(r"Expected `(\w+)` (>=|<=|>|<) (-?\d+)", text)
+    if bound:
+        return f"{_shown(value)} is not {_BOUNDS[bound[2]]} {bound[3]}"
+    if text.startswith(("Invalid RFC3339", "Expected `datetime`")):
+        return f"{_shown(value)} is no time: write it as 2026-01-31T12:00:00Z"
+    return None
 
 
 def _choices(wanted: type, path: str) -> Iterator[str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from kueue_dqo.api import dqo
+from kueue_dqo.api import dqo, queueing
 from kueue_dqo.api.gpu import NodeGPUReport
 from kueue_dqo.api.gpu_checks import problems_of_report
 from kueue_dqo.api.kueue import ClusterQueue, Cohort, QuotaNode
 from kueue_dqo.api.meta import Condition, ObjectMeta, parse_time
 from kueue_dqo.api.parameter_checks import problems_of_parameters
 from kueue_dqo.api.parameters import CommonParameters, ParametersObject
+from kueue_dqo.api.podtemplates import Job, LimitRange, RuntimeClass
 from kueue_dqo.api.problems import (
     API_GROUP,
     CONDITION_STATUSES,
@@ -26,7 +27,20 @@ from kueue_dqo.api.problems import (
     repeated,
     unique,
 )
+from kueue_dqo.api.queueing_checks import (
+    problems_of_cohort,
+    problems_of_configuration,
+    problems_of_local_queue,
+    problems_of_queue,
+)
 from kueue_dqo.api.quotas import ResourceGroup, quotas_by_pair
+from kueue_dqo.api.workload_checks import (
+    problems_of_job,
+    problems_of_limit_range,
+    problems_of_runtime_class,
+    problems_of_workload,
+)
+from kueue_dqo.api.workloads import Workload
 
 _LONGEST_SUBDOMAIN: Final = 253
 _LONGEST_LABEL: Final = 63
@@ -101,6 +115,16 @@ def _quota_node(node: QuotaNode) -> Iterator[FieldProblem]:
         yield from problems_of_groups("status.effectiveQuotas.resourceGroups", groups)
 
 
+def _admitting_queue(queue: queueing.ClusterQueue) -> Iterator[FieldProblem]:
+    yield from _quota_node(queue)
+    yield from problems_of_queue(queue.spec)
+
+
+def _weighted_cohort(cohort: queueing.Cohort) -> Iterator[FieldProblem]:
+    yield from _quota_node(cohort)
+    yield from problems_of_cohort(cohort)
+
+
 def _parameters_object(parameters: ParametersObject[CommonParameters]) -> Iterator[FieldProblem]:
     name = parameters.metadata.name
     if OBJECT_NAME.fits(name) and not DNS_LABEL.fits(name):
@@ -119,6 +143,14 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[FieldProblem]]]] = {
     Cohort: _quota_node,
     ParametersObject: _parameters_object,
     NodeGPUReport: problems_of_report,
+    queueing.ClusterQueue: _admitting_queue,
+    queueing.Cohort: _weighted_cohort,
+    queueing.LocalQueue: problems_of_local_queue,
+    queueing.Configuration: problems_of_configuration,
+    Workload: problems_of_workload,
+    Job: problems_of_job,
+    LimitRange: problems_of_limit_range,
+    RuntimeClass: problems_of_runtime_class,
 }
 
 
