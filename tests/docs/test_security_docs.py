@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import section_of
-from tests.manifests.rendered import AGENT, OVERLAYS, PROVIDERS, daemon, overlay, render
+from tests.docs.pages import blocks_of, section_of
+from tests.manifests.rendered import AGENT, OVERLAYS, PROVIDERS, build, daemon, kustomized, overlay
 from tests.manifests.test_rights import Right, _granted
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +36,17 @@ def test_every_row_that_says_could_not_names_its_test() -> None:
     assert [what for what, tested in rows if "`tests/" not in tested] == [
         "get anything of the manager: the daemon sends it requests and its own token"
     ]
+
+
+def test_the_patch_keeps_every_daemon_off_tenants_nodes(tmp_path: Path) -> None:
+    """All Deployments of ours, as kustomize builds them with what the page says."""
+    (block,) = (each for each in blocks_of("yml", SECURITY) if "nodeSelector" in each)
+    folder = kustomized(tmp_path, ["overlays/spec", "base/manual", "base/multikueue"])
+    with (folder / "kustomization.yaml").open("a") as kustomization:
+        kustomization.write(block)
+    specs = [each["spec"]["template"]["spec"] for each in build(folder) if each["kind"] == "Deployment"]
+    assert [list(each["nodeSelector"]) for each in specs] == [["node-role.kubernetes.io/control-plane"]] * 3
+    assert all(each["tolerations"] for each in specs)
 
 
 def _told(title: str) -> set[Right]:
