@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import blocks_of, section_of
-from tests.manifests.rendered import AGENT, OVERLAYS, PROVIDERS, build, daemon, kustomized, overlay
+from tests.manifests.rendered import AGENT, OVERLAYS, PROVIDERS, build, daemon, kustomized, overlay, render
 from tests.manifests.test_rights import Right, _granted
 
 ROOT = Path(__file__).parents[2]
@@ -42,11 +42,12 @@ def test_the_patch_keeps_every_daemon_off_tenants_nodes(tmp_path: Path) -> None:
     """All Deployments of ours, as kustomize builds them with what the page says."""
     (block,) = (each for each in blocks_of("yml", SECURITY) if "nodeSelector" in each)
     folder = kustomized(tmp_path, ["overlays/spec", "base/manual", "base/multikueue"])
-    with (folder / "kustomization.yaml").open("a") as kustomization:
+    with (folder / "kustomization.yaml").open("a", encoding="utf-8") as kustomization:
         kustomization.write(block)
     specs = [each["spec"]["template"]["spec"] for each in build(folder) if each["kind"] == "Deployment"]
-    assert [list(each["nodeSelector"]) for each in specs] == [["node-role.kubernetes.io/control-plane"]] * 3
-    assert all(each["tolerations"] for each in specs)
+    control_plane = "node-role.kubernetes.io/control-plane"
+    assert [each["nodeSelector"].get(control_plane) for each in specs] == [""] * 3
+    assert [[one["key"] for one in each["tolerations"]] for each in specs] == [[control_plane]] * 3
 
 
 def _told(title: str) -> set[Right]:
