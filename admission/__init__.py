@@ -1,0 +1,1 @@
+"""What Kueue will do with Workloads: a model of its admission, pure."""
