@@ -62,6 +62,7 @@ AGE = f'kueue_dqo_cloud_quota_answer_age_seconds{{{ONE},provider="account"}}'
 WORKER = f'kueue_dqo_multikueue_worker_available{{{ONE},provider="fleet",worker="eu"}}'
 LEADS = 'leader_election_master_status{%s,name="kueue-dqo-orchestrator"}'
 UP = f'up{{job="kueue-dqo",component="orchestrator",{HERE},pod="%s"}}'
+PROVIDER_UP = f'up{{job="kueue-dqo",component="node-inventory",{HERE},pod="%s"}}'
 FOLLOWS = f'kueue_dqo_cache_up_to_date{{{ONE},resource="nodes"}}'
 REQUESTS = f'rest_client_requests_total{{job="kueue-dqo",{ONE},code="%s",method="PATCH"}}'
 ERRORS = f'controller_runtime_reconcile_errors_total{{job="kueue-dqo",{ONE},controller="orchestrator"}}'
@@ -235,6 +236,18 @@ CASES = {
         "No replica of the orchestrator answers",
         {"one answers": {UP % "one": "1x60", UP % "two": "0x60"}, "a rollout": {UP % "one": "1x55 stale"}},
     ),
+    "KueueDqoDaemonsGone": Case(
+        {PROVIDER_UP % "one": "1x300 stale", PROVIDER_UP % "two": "1x20 0x460", UP % "one": "1x480"},
+        {"component": "node-inventory"},
+        "No pod of node-inventory answers, and there were some within six hours",
+        {
+            "one answers": {PROVIDER_UP % "one": "1x300 stale", PROVIDER_UP % "two": "1x480"},
+            "a rollout": {PROVIDER_UP % "one": "1x470 stale", PROVIDER_UP % "two": "_x478 1x2"},
+            "others are installed and this was never": {UP % "one": "1x480"},
+            "uninstalled long ago": {PROVIDER_UP % "one": "1x60 stale", UP % "one": "1x480"},
+        },
+        at="480m",
+    ),
     "KueueDqoDaemonDown": Case(
         {UP % "one": "0x60", UP % "two": "1x60"},
         {"job": "kueue-dqo", "component": "orchestrator", "pod": "one"},
@@ -320,6 +333,45 @@ def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
     plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
     (tmp_path / "tests.yaml").write_text(yaml.safe_dump(plain))
     done = promtool("test", "rules", tmp_path / "tests.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+FROM_NOTHING = [name for name, rule in alerts().items() if "increase(" in rule["expr"]]
+
+
+def test_a_counter_that_comes_out_of_nothing_is_noticed(tmp_path: Path) -> None:
+    """A series with labels begins at 1, and `increase` sees none of that; and it is over after a while."""
+    tests = []
+    for name in FROM_NOTHING:
+        rule, case = alerts()[name], CASES[name]
+        is_at_once = rule["expr"].endswith("> 0") and "for" not in rule
+        values = "_x49 1x60" if is_at_once else "_x20 1+1x60"
+        labels = {"namespace": "kueue-dqo-system"} | case.labels | rule["labels"]
+        matched = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+        sample = f'ALERTS{{alertname="{name}",alertstate="firing",{matched}}}'
+        expected = [("51m", [{"labels": sample, "value": 1}])]
+        if is_at_once:
+            expected.append(("111m", []))
+        tests.append(
+            {
+                "name": name,
+                "interval": "1m",
+                "input_series": _series(dict.fromkeys(case.fires, values)),
+                "promql_expr_test": [
+                    {
+                        "expr": f'ALERTS{{alertname="{name}",alertstate="firing"}}',
+                        "eval_time": at,
+                        "exp_samples": samples,
+                    }
+                    for at, samples in expected
+                ],
+            }
+        )
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
+    plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
+    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(plain))
+    done = promtool("test", "rules", tmp_path / "tests.yaml")
+    assert len(tests) > 6
     assert done.returncode == 0, done.stdout + done.stderr
 
 
