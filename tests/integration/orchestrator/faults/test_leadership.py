@@ -17,6 +17,8 @@ _SLOWLY: Final = {**QUICK_ELECTION, "DQO_CONCURRENCY": "2"}
 _IS_LEADER: Final = "leader_election_master_status"
 _IS_WORKING: Final = "controller_runtime_active_workers"
 
+_OF_THE_LEADER: Final = ("kueue_dqo_quota_differences",)
+
 
 @pytest.fixture
 def replicas(teams: Teams, proxy: Proxy) -> dict[str, Daemon]:
@@ -60,13 +62,15 @@ def test_a_leader_is_told_to_go(teams: Teams, replicas: dict[str, Daemon]) -> No
 
 
 def test_the_lease_is_stolen(teams: Teams, replicas: dict[str, Daemon]) -> None:
-    """Who has lost it writes nothing; when the thief is silent, one of the two goes on."""
+    """Who has lost it writes nothing, and tells no more what a leader knows; one goes on when the thief is silent."""
     leader = holder(teams.plane)
+    assert all(f"\n{gauge}{{" in replicas[leader].get("/metrics")[1] for gauge in _OF_THE_LEADER)
     teams.begin_to_follow(5, 1)
     _hold(teams, "thief")
     eventually(lambda: not any(each.metric(_IS_LEADER) for each in replicas.values()), "nobody leads")
     eventually(lambda: not replicas[leader].metric(_IS_WORKING), "what was under way has ended")
     assert replicas[leader].logs("leader election lost")
+    assert [gauge for gauge in _OF_THE_LEADER if f"\n{gauge}{{" in replicas[leader].get("/metrics")[1]] == []
     written = teams.check().quota_writes
     for turn in range(30):
         _hold(teams, f"thief-{turn}")
