@@ -18,8 +18,8 @@ ROOT: Final = Path(__file__).parents[2]
 RULES: Final = ROOT / "manifests/components/prometheus-rules/rules.yaml"
 DASHBOARD: Final = ROOT / "manifests/components/grafana-dashboard/kueue-dqo.json"
 RUNBOOKS: Final = ROOT / "docs/runbooks"
-OF_THE_SCRAPE: Final = {"job", "namespace", "pod", "component", "instance", "node"}
-"""Labels that Prometheus adds by what it scrapes."""
+OF_THE_SCRAPE: Final = {"job", "cluster", "namespace", "pod", "component", "instance", "node"}
+"""Labels that Prometheus adds by what it scrapes, and one that evaluates for many clusters by whom it has it from."""
 
 
 @cache

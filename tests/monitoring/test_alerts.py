@@ -336,6 +336,37 @@ def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def _in_cluster(cluster: str, series: dict[str, str]) -> dict[str, str]:
+    return {name.replace("{", f'{{cluster="{cluster}",', 1): values for name, values in series.items()}
+
+
+def test_the_cluster_that_is_sick_is_named_beside_one_that_is_well(tmp_path: Path) -> None:
+    """Where one Prometheus evaluates for many clusters. What is absent everywhere is named by no series."""
+    tests = []
+    for name, case in CASES.items():
+        if name in NAMESPACELESS:
+            continue
+        well = next(iter(case.quiet.values()))
+        labels = {"namespace": "kueue-dqo-system", "cluster": "sick"} | case.labels | alerts()[name]["labels"]
+        matched = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+        query = f'ALERTS{{alertname="{name}",alertstate="firing"}}'
+        sample = f'ALERTS{{alertname="{name}",alertstate="firing",{matched}}}'
+        samples = [{"labels": sample, "value": 1}]
+        tests.append(
+            {
+                "name": name,
+                "interval": "1m",
+                "input_series": _series(_in_cluster("sick", case.fires) | _in_cluster("well", well)),
+                "promql_expr_test": [{"expr": query, "eval_time": case.at, "exp_samples": samples}],
+            }
+        )
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
+    plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
+    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(plain))
+    done = promtool("test", "rules", tmp_path / "tests.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 FROM_NOTHING = [name for name, rule in alerts().items() if "increase(" in rule["expr"]]
 
 
