@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+import msgspec
+
+from admission.pods import as_stored
 from kueue_dqo.api.admission_kinds import FOREIGN_JOBS
 from kueue_dqo.api.meta import KUEUE_GROUP
 from kueue_dqo.api.podtemplates import BATCH_GROUP, JOB, Job, Metadata, OwnerReference, PriorityClass
@@ -84,7 +87,8 @@ def workload_of(job: Job, queue_name: str, priorities: Priorities) -> Workload:
     if meta.annotations.get(ADMISSION_GATED_BY):
         annotations[ADMISSION_GATED_BY] = meta.annotations[ADMISSION_GATED_BY]
     owner = OwnerReference(JOB, meta.name, f"{BATCH_GROUP}/v1", meta.uid, controller=True)
-    pod_set = PodSet(job.spec.template, DEFAULT_POD_SET, pods_of(job), min_pods_of(job))
+    template = msgspec.structs.replace(job.spec.template, spec=as_stored(job.spec.template.spec))
+    pod_set = PodSet(template, DEFAULT_POD_SET, pods_of(job), min_pods_of(job))
     return Workload(
         Metadata(
             workload_name(meta.name, meta.uid),

@@ -25,7 +25,7 @@ from kueue_dqo.api.podtemplates import (
     TemplateContainer,
     TemplatePodSpec,
 )
-from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity
+from kueue_dqo.api.quantity import LARGEST_UNITS, NANOS, Quantity, away_from_zero
 from kueue_dqo.api.queueing import ResourcesConfiguration, TransformationStrategy
 from kueue_dqo.api.resources import unit_nanos
 
@@ -34,6 +34,7 @@ Requests = dict[str, int]
 
 _CONTAINER: Final = "Container"
 _POD: Final = "Pod"
+_THOUSANDTH: Final = NANOS // 1000
 _ABOVE_LIMIT: Final = "requests must not exceed its limits"
 _ABOVE_MAX: Final = "requests must not be above the limitRange max"
 _BELOW_MIN: Final = "requests must not be below the limitRange min"
@@ -60,7 +61,7 @@ def adjusted(spec: TemplatePodSpec, around: Surroundings) -> TemplatePodSpec:
     """The pods as Kueue counts them: with the overhead of their runtime, defaults, and limits where requests lack."""
     overhead = spec.overhead
     if spec.runtime_class_name and not overhead and spec.runtime_class_name in around.runtime_classes:
-        overhead = around.runtime_classes[spec.runtime_class_name].overhead.pod_fixed
+        overhead = _in_thousandths(around.runtime_classes[spec.runtime_class_name].overhead.pod_fixed)
     container, pod = around.limits.get(_CONTAINER), around.limits.get(_POD)
     return msgspec.structs.replace(
         spec,
@@ -108,7 +109,7 @@ def forbidden(specs: Iterable[TemplatePodSpec], around: Surroundings) -> str:
 def _summary(limit_ranges: Iterable[LimitRange]) -> dict[str, LimitRangeItem]:
     found: dict[str, LimitRangeItem] = {}
     for limit_range in sorted(limit_ranges, key=lambda each: each.metadata.name):
-        for item in map(_as_stored, limit_range.spec.limits):
+        for item in map(_stored_limits, limit_range.spec.limits):
             before = found.get(item.type, LimitRangeItem(item.type))
             found[item.type] = LimitRangeItem(
                 item.type,
@@ -120,8 +121,15 @@ def _summary(limit_ranges: Iterable[LimitRange]) -> dict[str, LimitRangeItem]:
     return found
 
 
-def _as_stored(item: LimitRangeItem) -> LimitRangeItem:
+def _stored_limits(item: LimitRangeItem) -> LimitRangeItem:
     """With what the API server fills in: a default from the maximum, a default request from that or the minimum."""
+    item = LimitRangeItem(
+        item.type,
+        max=_in_thousandths(item.max),
+        min=_in_thousandths(item.min),
+        default=_in_thousandths(item.default),
+        default_request=_in_thousandths(item.default_request),
+    )
     if item.type != _CONTAINER:
         return item
     default = _kept(item.default, item.max)
@@ -217,6 +225,33 @@ def _transformed(exact: dict[str, int], resources: ResourcesConfiguration) -> di
 def _whole(exact: Mapping[str, int] | Mapping[str, Fraction]) -> Requests:
     # Negated twice, since the quotient is rounded down.
     return {name: min(int(-(-nanos // unit_nanos(name))), LARGEST_UNITS) for name, nanos in exact.items()}
+
+
+def as_stored(spec: TemplatePodSpec) -> TemplatePodSpec:
+    """A Job's pods as the API server stores them: amounts are rounded up to thousandths. A Workload's are not."""
+    change = msgspec.structs.replace
+    return change(
+        spec,
+        overhead=_in_thousandths(spec.overhead),
+        containers=tuple(change(each, resources=_stored_needs(each.resources)) for each in spec.containers),
+        init_containers=tuple(change(each, resources=_stored_needs(each.resources)) for each in spec.init_containers),
+        resources=None if spec.resources is None else _stored_needs(spec.resources),
+    )
+
+
+def _stored_needs(needs: ResourceNeeds) -> ResourceNeeds:
+    return msgspec.structs.replace(
+        needs, requests=_in_thousandths(needs.requests), limits=_in_thousandths(needs.limits)
+    )
+
+
+def _in_thousandths(values: Amounts) -> Amounts:
+    if not any(value is not None and value.nanos % _THOUSANDTH for value in values.values()):
+        return values
+    return {
+        name: Quantity(away_from_zero(value.nanos, _THOUSANDTH) * _THOUSANDTH, value.format)
+        for name, value in _present(values).items()
+    }
 
 
 def in_units(values: Amounts) -> Requests:
