@@ -326,14 +326,18 @@ def _tests(name: str, case: Case) -> list[dict[str, Any]]:
     return [fired, *quiet]
 
 
-def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
-    """All of them by one run: what differs is printed with the alert's name and why it should have been quiet."""
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
-    tests = [each for name, case in CASES.items() for each in _tests(name, case)]
+def _judge(folder: Path, tests: list[dict[str, Any]]) -> None:
+    """All of them by one run: what differs is printed with the test's name."""
+    (folder / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
     plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
-    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(plain))
-    done = promtool("test", "rules", tmp_path / "tests.yaml")
+    (folder / "tests.yaml").write_text(yaml.safe_dump(plain))
+    done = promtool("test", "rules", folder / "tests.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
+    """Each test's name says why it should have been quiet."""
+    _judge(tmp_path, [each for name, case in CASES.items() for each in _tests(name, case)])
 
 
 def _in_cluster(cluster: str, series: dict[str, str]) -> dict[str, str]:
@@ -360,11 +364,7 @@ def test_the_cluster_that_is_sick_is_named_beside_one_that_is_well(tmp_path: Pat
                 "promql_expr_test": [{"expr": query, "eval_time": case.at, "exp_samples": samples}],
             }
         )
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
-    plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
-    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(plain))
-    done = promtool("test", "rules", tmp_path / "tests.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
+    _judge(tmp_path, tests)
 
 
 FROM_NOTHING = [name for name, rule in alerts().items() if "increase(" in rule["expr"]]
@@ -398,12 +398,8 @@ def test_a_counter_that_comes_out_of_nothing_is_noticed(tmp_path: Path) -> None:
                 ],
             }
         )
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
-    plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
-    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(plain))
-    done = promtool("test", "rules", tmp_path / "tests.yaml")
     assert len(tests) > 6
-    assert done.returncode == 0, done.stdout + done.stderr
+    _judge(tmp_path, tests)
 
 
 @pytest.mark.parametrize("name", CASES)
