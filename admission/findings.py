@@ -9,7 +9,7 @@ from kueue_dqo.api.kueue import MULTI_KUEUE_CONTROLLER, PROVISIONING_REQUEST_CON
 from kueue_dqo.api.podtemplates import ForeignJob, Job, PodTemplate, TemplatePodSpec
 from kueue_dqo.api.queueing import AdmissionCheck, ClusterQueue, Configuration, ResourceFlavor, Topology
 from kueue_dqo.api.wording import some
-from kueue_dqo.api.workloads import ELASTIC_JOB, QUEUE_NAME, PodSet, Workload
+from kueue_dqo.api.workloads import ELASTIC_JOB, MAX_EXECUTION_SECONDS, QUEUE_NAME, PodSet, Workload
 
 _TRUE: Final = "true"
 _TOPOLOGY: Final = (
@@ -30,6 +30,7 @@ _NO_CLAIMS: Final = "dynamic resource allocation is not modelled: it is counted 
 _FIXED_SIZE: Final = "elastic jobs are not modelled: it is taken for one of fixed size"
 _NO_VARIANTS: Final = "concurrent admission is not modelled: a Workload is admitted once"
 _NO_CLUSTERS: Final = "what MultiKueue does in other clusters is not modelled"
+_ENDLESS: Final = "is not modelled: what is admitted runs until a step ends it"
 _UNASKED: Final = {
     MULTI_KUEUE_CONTROLLER: _NO_CLUSTERS,
     PROVISIONING_REQUEST_CONTROLLER: "what a cluster autoscaler provides is not modelled",
@@ -130,6 +131,8 @@ def _check(check: AdmissionCheck) -> _Said:
 def _job(job: Job) -> _Said:
     if job.metadata.annotations.get(ELASTIC_JOB) == _TRUE:
         yield f"metadata.annotations[{ELASTIC_JOB}]", _FIXED_SIZE
+    if MAX_EXECUTION_SECONDS in job.metadata.labels:
+        yield f"metadata.labels[{MAX_EXECUTION_SECONDS}]", _ENDLESS
     if job.spec is not None:
         if job.spec.managed_by not in ("", "kubernetes.io/job-controller"):
             yield "spec.managedBy", f"{job.spec.managed_by!r}: what that controller does is not modelled"
@@ -147,7 +150,7 @@ def _workload(workload: Workload) -> _Said:
             yield f"metadata.labels[{label}]", _NO_VARIANTS
     if spec is not None:
         if spec.maximum_execution_time_seconds is not None:
-            yield "spec.maximumExecutionTimeSeconds", "nothing runs in the model: the time does not end"
+            yield "spec.maximumExecutionTimeSeconds", _ENDLESS
         if spec.preemption_gates:
             yield "spec.preemptionGates", "gates of preemption are not modelled: it preempts as if there were none"
         for index, pod_set in enumerate(spec.pod_sets):
