@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +64,8 @@ WORKER = f'kueue_dqo_multikueue_worker_available{{{ONE},provider="fleet",worker=
 LEADS = 'leader_election_master_status{%s,name="kueue-dqo-orchestrator"}'
 UP = f'up{{job="kueue-dqo",component="orchestrator",{HERE},pod="%s"}}'
 PROVIDER_UP = f'up{{job="kueue-dqo",component="node-inventory",{HERE},pod="%s"}}'
+AGENT_UP = f'up{{job="kueue-dqo",component="nvidia-gpu-agent",{HERE},pod="%s"}}'
+BEGAN = f'process_start_time_seconds{{job="kueue-dqo",component="orchestrator",{ONE}}}'
 FOLLOWS = f'kueue_dqo_cache_up_to_date{{{ONE},resource="nodes"}}'
 REQUESTS = f'rest_client_requests_total{{job="kueue-dqo",{ONE},code="%s",method="PATCH"}}'
 ERRORS = f'controller_runtime_reconcile_errors_total{{job="kueue-dqo",{ONE},controller="orchestrator"}}'
@@ -237,16 +240,18 @@ CASES = {
         {"one answers": {UP % "one": "1x60", UP % "two": "0x60"}, "a rollout": {UP % "one": "1x55 stale"}},
     ),
     "KueueDqoDaemonsGone": Case(
-        {PROVIDER_UP % "one": "1x300 stale", PROVIDER_UP % "two": "1x20 0x460", UP % "one": "1x480"},
+        {PROVIDER_UP % "one": "1x300 stale", PROVIDER_UP % "two": "1x20 0x1000 stale", UP % "one": "1x1560"},
         {"component": "node-inventory"},
-        "No pod of node-inventory answers, and there were some within six hours",
+        "No pod of node-inventory answers, and there were some within a day",
         {
-            "one answers": {PROVIDER_UP % "one": "1x300 stale", PROVIDER_UP % "two": "1x480"},
-            "a rollout": {PROVIDER_UP % "one": "1x470 stale", PROVIDER_UP % "two": "_x478 1x2"},
-            "others are installed and this was never": {UP % "one": "1x480"},
-            "uninstalled long ago": {PROVIDER_UP % "one": "1x60 stale", UP % "one": "1x480"},
+            "one answers": {PROVIDER_UP % "one": "1x300 stale", PROVIDER_UP % "two": "1x1560"},
+            "a rollout": {PROVIDER_UP % "one": "1x1550 stale", PROVIDER_UP % "two": "_x1558 1x2"},
+            "others are installed and this was never": {UP % "one": "1x1560"},
+            "uninstalled long ago": {PROVIDER_UP % "one": "1x60 stale", UP % "one": "1x1560"},
+            "no GPU nodes are left, which is as it should be": {AGENT_UP % "one": "1x1500 stale"},
+            "the orchestrator has an alert of its own": {UP % "one": "1x1500 stale"},
         },
-        at="480m",
+        at="1560m",
     ),
     "KueueDqoDaemonDown": Case(
         {UP % "one": "0x60", UP % "two": "1x60"},
@@ -281,8 +286,6 @@ CASES = {
         {"spam is dropped on purpose": {DROPPED % "spam": "0+9x60"}},
     ),
 }
-NAMESPACELESS = {"KueueDqoOrchestratorAbsent"}
-"""What is absent has no labels but those that were asked for."""
 
 
 def test_every_alert_has_its_case() -> None:
@@ -296,8 +299,7 @@ def _series(series: dict[str, str]) -> list[dict[str, str]]:
 
 def _tests(name: str, case: Case) -> list[dict[str, Any]]:
     rule = alerts()[name]
-    where = {} if name in NAMESPACELESS else {"namespace": "kueue-dqo-system"}
-    labels = where | case.labels
+    labels = {"namespace": "kueue-dqo-system"} | case.labels
     # What increase() extrapolates is no round number: the description shows it rounded, whatever it is.
     annotations = {key: rendered(text, labels, case.value) for key, text in rule["annotations"].items()}
     fires = {"exp_labels": labels | rule["labels"], "exp_annotations": annotations}
@@ -326,12 +328,24 @@ def _tests(name: str, case: Case) -> list[dict[str, Any]]:
     return [fired, *quiet]
 
 
+def _plain(value: object) -> str:
+    return json.dumps(value)  # which YAML is as well, and is written faster
+
+
 def _judge(folder: Path, tests: list[dict[str, Any]]) -> None:
-    """All of them by one run: what differs is printed with the test's name."""
-    (folder / "rules.yaml").write_text(yaml.safe_dump(rule_file()))
-    plain = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}
-    (folder / "tests.yaml").write_text(yaml.safe_dump(plain))
-    done = promtool("test", "rules", folder / "tests.yaml")
+    """All of them by one run: what differs is printed with the test's name, which begins with that of the alert.
+
+    Each alert has a file of its own, so that not every rule is evaluated for each minute of each test.
+    """
+    of_alert: dict[str, list[dict[str, Any]]] = {}
+    for each in tests:
+        of_alert.setdefault(each["name"].partition(":")[0], []).append(each)
+    files = []
+    for name, own in of_alert.items():
+        (folder / f"{name}.yaml").write_text(_plain({"groups": [{"name": name, "rules": [alerts()[name]]}]}))
+        files.append(folder / f"{name}.test.yaml")
+        files[-1].write_text(_plain({"rule_files": [f"{name}.yaml"], "evaluation_interval": "1m", "tests": own}))
+    done = promtool("test", "rules", *files)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -340,65 +354,113 @@ def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
     _judge(tmp_path, [each for name, case in CASES.items() for each in _tests(name, case)])
 
 
+def _firing(name: str, labels: dict[str, str], at: str) -> dict[str, Any]:
+    """That exactly one fires; with empty labels, that none does."""
+    all_labels = {"alertname": name, "alertstate": "firing"} | labels | alerts()[name]["labels"]
+    matched = ",".join(f'{key}="{value}"' for key, value in sorted(all_labels.items()))
+    return {
+        "expr": f'ALERTS{{alertname="{name}",alertstate="firing"}}',
+        "eval_time": at,
+        "exp_samples": [{"labels": f"ALERTS{{{matched}}}", "value": 1}] if labels else [],
+    }
+
+
+def _query_test(name: str, series: dict[str, str], *expected: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "interval": "1m", "input_series": _series(series), "promql_expr_test": list(expected)}
+
+
+def test_an_orchestrator_that_was_never_found_is_absent(tmp_path: Path) -> None:
+    """No series can name its namespace, so none is named; but not from the first minute."""
+    name = "KueueDqoOrchestratorAbsent"
+    labels = {"job": "kueue-dqo", "component": "orchestrator"}
+    _judge(
+        tmp_path,
+        [_query_test(name, {PROVIDER_UP % "one": "1x60"}, _firing(name, {}, "9m"), _firing(name, labels, "60m"))],
+    )
+
+
 def _in_cluster(cluster: str, series: dict[str, str]) -> dict[str, str]:
     return {name.replace("{", f'{{cluster="{cluster}",', 1): values for name, values in series.items()}
 
 
 def test_the_cluster_that_is_sick_is_named_beside_one_that_is_well(tmp_path: Path) -> None:
-    """Where one Prometheus evaluates for many clusters. What is absent everywhere is named by no series."""
+    """Where one Prometheus evaluates for many clusters."""
     tests = []
     for name, case in CASES.items():
-        if name in NAMESPACELESS:
-            continue
-        well = next(iter(case.quiet.values()))
-        labels = {"namespace": "kueue-dqo-system", "cluster": "sick"} | case.labels | alerts()[name]["labels"]
-        matched = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-        query = f'ALERTS{{alertname="{name}",alertstate="firing"}}'
-        sample = f'ALERTS{{alertname="{name}",alertstate="firing",{matched}}}'
-        samples = [{"labels": sample, "value": 1}]
-        tests.append(
-            {
-                "name": name,
-                "interval": "1m",
-                "input_series": _series(_in_cluster("sick", case.fires) | _in_cluster("well", well)),
-                "promql_expr_test": [{"expr": query, "eval_time": case.at, "exp_samples": samples}],
-            }
-        )
+        labels = {"namespace": "kueue-dqo-system", "cluster": "sick"} | case.labels
+        series = _in_cluster("sick", case.fires) | _in_cluster("well", next(iter(case.quiet.values())))
+        tests.append(_query_test(name, series, _firing(name, labels, case.at)))
     _judge(tmp_path, tests)
 
 
-FROM_NOTHING = [name for name, rule in alerts().items() if "increase(" in rule["expr"]]
+def test_the_installation_that_is_sick_is_named_beside_one_that_is_well(tmp_path: Path) -> None:
+    """Two in namespaces of one cluster."""
+    tests = []
+    for name, case in CASES.items():
+        well = {
+            each.replace("kueue-dqo-system", "other"): values
+            for each, values in next(iter(case.quiet.values())).items()
+        }
+        labels = {"namespace": "kueue-dqo-system"} | case.labels
+        tests.append(_query_test(name, case.fires | well, _firing(name, labels, case.at)))
+    _judge(tmp_path, tests)
+
+
+def test_a_former_leader_that_serves_what_it_knew_changes_nothing(tmp_path: Path) -> None:
+    """Neither a second alert, nor a number that is twice as high."""
+    tests = []
+    for name, case in CASES.items():
+        rule = alerts()[name]
+        if "pod" in case.labels or "increase(" in rule["expr"]:
+            continue  # of each pod; of what was counted by each
+        former = {each.replace('pod="one"', 'pod="two"'): values for each, values in case.fires.items()}
+        tests += _tests(name, case._replace(fires=former | case.fires, quiet={}))
+    assert len(tests) > 15
+    _judge(tmp_path, tests)
+
+
+COUNTED = [name for name, rule in alerts().items() if "increase(" in rule["expr"]]
+AT_ONCE = [name for name in COUNTED if "for" not in alerts()[name] and alerts()[name]["expr"].endswith("> 0")]
+"""Those that fire at the first occurrence. The others are about what goes on."""
 
 
 def test_a_counter_that_comes_out_of_nothing_is_noticed(tmp_path: Path) -> None:
     """A series with labels begins at 1, and `increase` sees none of that; and it is over after a while."""
     tests = []
-    for name in FROM_NOTHING:
-        rule, case = alerts()[name], CASES[name]
-        is_at_once = rule["expr"].endswith("> 0") and "for" not in rule
-        values = "_x49 1x60" if is_at_once else "_x20 1+1x60"
-        labels = {"namespace": "kueue-dqo-system"} | case.labels | rule["labels"]
-        matched = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-        sample = f'ALERTS{{alertname="{name}",alertstate="firing",{matched}}}'
-        expected = [("51m", [{"labels": sample, "value": 1}])]
-        if is_at_once:
-            expected.append(("111m", []))
-        tests.append(
-            {
-                "name": name,
-                "interval": "1m",
-                "input_series": _series(dict.fromkeys(case.fires, values)),
-                "promql_expr_test": [
-                    {
-                        "expr": f'ALERTS{{alertname="{name}",alertstate="firing"}}',
-                        "eval_time": at,
-                        "exp_samples": samples,
-                    }
-                    for at, samples in expected
-                ],
-            }
+    for name in COUNTED:
+        case = CASES[name]
+        labels = {"namespace": "kueue-dqo-system"} | case.labels
+        if name not in AT_ONCE:
+            series = dict.fromkeys(case.fires, "_x20 1+1x60")
+            tests.append(_query_test(name, series, _firing(name, labels, "51m")))
+            continue
+        expected = _firing(name, labels, "51m"), _firing(name, {}, "111m")
+        series = dict.fromkeys(case.fires, "_x49 1x90")
+        long_ago, just_now = {UP % "one": "1x140", BEGAN: "0x140"}, {UP % "one": "_x49 1x90", BEGAN: "_x49 2930x90"}
+        tests.append(_query_test(f"{name}: in a pod that runs", series | long_ago, *expected))
+        tests.append(_query_test(f"{name}: in a pod that has just begun", series | just_now, *expected))
+    assert len(AT_ONCE) == 4
+    _judge(tmp_path, tests)
+
+
+def test_a_counter_that_was_only_not_looked_at_is_no_occurrence(tmp_path: Path) -> None:
+    """A restart of the daemon, an outage or a restart of Prometheus: what is counted was counted before."""
+    whys = {
+        "the daemon was restarted": ("20x120 0x80", "1x200", "0x120 7200x80"),
+        "the daemon was restarted, and has nothing to count": ("20x120 stale", "1x200", "0x120 7200x80"),
+        "Prometheus was away": ("20x80 _x40 20x80", "1x80 _x40 1x80", "0x80 _x40 0x80"),
+        "Prometheus has lost what it knew": ("_x120 20x80", "_x120 1x80", "_x120 0x80"),
+        "its target could not be read": ("20x80 stale _x40 20x80", "1x80 0x40 1x80", "0x80 stale _x40 0x80"),
+    }
+    tests = [
+        _query_test(
+            f"{name}: {why}",
+            dict.fromkeys(CASES[name].fires, counted) | {UP % "one": up, BEGAN: began},
+            *(_firing(name, {}, f"{at}m") for at in (119, 121, 125, 130, 140, 185, 195)),
         )
-    assert len(tests) > 6
+        for name in COUNTED
+        for why, (counted, up, began) in whys.items()
+    ]
     _judge(tmp_path, tests)
 
 
