@@ -11,7 +11,7 @@ unexport PYTHONHOME PYTHONPATH
 WORKERS ?= 4
 BIN := .venv/bin
 STAMP := .venv/.stamp
-TYPED := $(wildcard kueue_dqo orchestrator providers tests bench scripts)
+TYPED := $(wildcard admission kueue_dqo orchestrator providers tests bench scripts)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
