@@ -30,6 +30,8 @@ UNUSED: Final = (
 )
 """Of the standard library: what no daemon imports. Slim images have the module `_tkinter` but not the libraries of Tk
 that it needs."""
+PROGRAMS: Final = re.compile(r"dqo|kubectl-dqo|python[0-9.]*")
+"""Of the environment's folder `bin`; packages bring others, which no daemon starts."""
 NOT_IN_PACKAGES: Final = ("__pycache__", "tests", "*.pyi", "activate*", "Activate*")
 BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 DISTRIBUTION: Final = Path("/etc/debian_version")
@@ -55,6 +57,9 @@ def main(environment: Path, target: Path) -> None:
     for name, text in FILES.items():
         _place(target, Path("/") / name).write_text(text)
     _copy_tree(environment, target, NOT_IN_PACKAGES)
+    for program in _place(target, environment / "bin").iterdir():
+        if not PROGRAMS.fullmatch(program.name):
+            program.unlink()
     interpreter = Path(sys.executable).resolve()
     _copy_links(environment / "bin" / "python", target)
     _copy_tree(Path(sysconfig.get_path("stdlib")), target, UNUSED)

@@ -28,12 +28,14 @@ TREE: Final = "rootfs"
 _SOURCE: Final = Path("source")
 _KEPT: Final = 24 * 60 * 60
 """Seconds since its last use that a tree stays in the cache."""
+DRIVER: Final = "/tmp"  # noqa: S108 - in a root of its own, where something is mounted over it
 _FRAME: Final = """
 set -eu
 mount -t overlay overlay -o lowerdir=/,upperdir={upper},workdir={work} {merged}
 mount --rbind /dev {merged}/dev
 mount -t proc proc {merged}/proc
 rm -f {merged}/usr/lib/*/libtk8* {merged}/usr/lib/*/libtcl8*
+: > {isolated}
 exec chroot {merged} /bin/sh -euc {script}
 """
 
@@ -42,23 +44,33 @@ class CannotIsolate(Exception):
     """The machine cannot make namespaces or overlays: the message says what is missing."""
 
 
+class BuildFailed(Exception):
+    """A command of the Dockerfile has failed: the message has what it said."""
+
+
 def build() -> Path:
     """The folder with the image's file tree, from the cache where nothing that it is made of has changed."""
     target = binaries.cache() / f"image-{_fingerprint()}"
     with binaries.locked(binaries.cache() / "image.lock"):
         if not target.exists():
-            with tempfile.TemporaryDirectory(dir=binaries.cache(), prefix=".image-") as folder:
-                whole = Path(folder) / "whole"
-                tree = _carried_out(Path(folder)) / TREE
-                whole.mkdir()
-                tree.rename(whole / TREE)
-                whole.rename(target)  # in one step: who is stopped before leaves nothing that looks like a tree
+            with built_anew() as tree:
+                tree.parent.rename(target)  # in one step: who is stopped before leaves nothing that looks like a tree
         os.utime(target)
         for other in binaries.cache().glob("image-*"):
             # One that was used lately may be in use now, by the tests of another checkout.
             if time.time() - other.stat().st_mtime > _KEPT:
                 shutil.rmtree(other)
     return target / TREE
+
+
+@contextmanager
+def built_anew() -> Iterator[Path]:
+    """A tree of its own, which is gone afterwards; it stands alone in its folder, which may be moved away."""
+    with tempfile.TemporaryDirectory(dir=binaries.cache(), prefix=".image-") as name:
+        whole = Path(name) / "whole"
+        tree = _carried_out(Path(name)) / TREE
+        whole.mkdir()
+        yield tree.rename(whole / TREE)
 
 
 def _build_stage() -> list[Instruction]:
@@ -95,8 +107,10 @@ def _carried_out(folder: Path) -> Path:
             lines.append(f"export {step.rest}")
         elif step.name == "RUN":
             lines.append(step.rest)
-    frame = _FRAME.format(upper=upper, work=work, merged=merged, script=shlex.quote("\n".join(lines)))
-    _isolated(["/bin/sh", "-c", frame], "building the file tree")
+    isolated = folder / "isolated"
+    script = shlex.quote("\n".join(lines))
+    frame = _FRAME.format(upper=upper, work=work, merged=merged, isolated=isolated, script=script)
+    _isolated(["/bin/sh", "-c", frame], isolated)
     return upper
 
 
@@ -105,25 +119,36 @@ def _interpreter_folder() -> Path:
     return Path(sys.base_prefix) / "bin"
 
 
-def _isolated(command: list[str], what: str) -> None:
+def _isolated(command: list[str], isolated: Path) -> None:
+    """`isolated` is a file that is there as soon as there is a root of its own: what fails later is the build."""
     try:
         done = subprocess.run(
             ["unshare", "--mount", "--pid", "--fork", *command], capture_output=True, text=True, check=False
         )
     except FileNotFoundError as error:
-        raise CannotIsolate(f"{what}: there is no program `unshare` (Debian: util-linux)") from error
+        raise CannotIsolate("there is no program `unshare` (Debian: util-linux)") from error
     if done.returncode:
-        raise CannotIsolate(
-            f"{what} ended with {done.returncode}; it needs root and overlayfs\n{done.stdout}{done.stderr}"
-        )
+        said = f"{done.stdout}{done.stderr}"
+        if isolated.exists():
+            raise BuildFailed(f"a command of docker/Dockerfile ended with {done.returncode}\n{said}")
+        raise CannotIsolate(f"no root of its own ({done.returncode}): that needs root and overlayfs\n{said}")
 
 
 @contextmanager
-def read_only(tree: Path, service_account: Path, *arguments: str) -> Iterator[list[str]]:
+def read_only(
+    tree: Path, service_account: Path, *arguments: str, program: str = "dqo", driver: Path | None = None
+) -> Iterator[list[str]]:
     """The command that runs `dqo` with these arguments in the tree, mounted read-only, as the image's user.
 
-    It becomes `dqo`, so that its signals and its exit code are those of the daemon. `service_account` is the folder
-    with token, certificate and namespace that a kubelet would mount. The network is this machine's.
+    It becomes that program, so that its signals and its exit code are those of the daemon. The network is this
+    machine's.
+
+    Args:
+        tree: the image's.
+        service_account: the folder with token, certificate and namespace that a kubelet would mount.
+        arguments: of the program.
+        program: another one of the image.
+        driver: a folder that is mounted at `DRIVER`, as a container toolkit mounts the driver's library somewhere.
     """
     with tempfile.TemporaryDirectory() as name:
         root = f"{name}/root"
@@ -131,7 +156,7 @@ def read_only(tree: Path, service_account: Path, *arguments: str) -> Iterator[li
         account = f"{root}/var/run/secrets/kubernetes.io/serviceaccount"
         # chroot needs capabilities, and so it keeps these three; whoever is not root has none of them afterwards.
         privileges = ["--bounding-set=-all,+sys_chroot,+setuid,+setgid", "--inh-caps=-all", "--no-new-privs"]
-        enter = ["chroot", "--userspec=65532:65532", "--groups=", root, "/opt/kueue-dqo/bin/dqo", *arguments]
+        enter = ["chroot", "--userspec=65532:65532", "--groups=", root, f"/opt/kueue-dqo/bin/{program}", *arguments]
         script = "\n".join(
             [
                 "set -eu",
@@ -141,6 +166,7 @@ def read_only(tree: Path, service_account: Path, *arguments: str) -> Iterator[li
                 shlex.join(["mount", "--bind", str(service_account), account]),
                 shlex.join(["mount", "--options", "remount,bind,ro", account]),
                 shlex.join(["mount", "--bind", "/dev", f"{root}/dev"]),
+                shlex.join(["mount", "--bind", str(driver), f"{root}{DRIVER}"]) if driver else "true",
                 shlex.join(["exec", "setpriv", *privileges, *enter]),
             ]
         )
