@@ -69,7 +69,8 @@ def kinds_of(known: Iterable[KnownKind]) -> Kinds:
     return {(each.group, each.kind): each for each in known}
 
 
-_BY_GROUP_AND_KIND: Final = kinds_of(KNOWN_KINDS)
+QUOTA_KINDS: Final = kinds_of(KNOWN_KINDS)
+"""What quotas depend on."""
 
 
 class ObjectInvalid(ValueError):
@@ -88,10 +89,10 @@ class Decoded(NamedTuple):
     notices: tuple[FieldProblem, ...] = ()
 
 
-def known_kind(api_version: str, kind: str, kinds: Kinds = _BY_GROUP_AND_KIND) -> KnownKind | None:
+def known_kind(api_version: str, kind: str, kinds: Kinds = QUOTA_KINDS) -> KnownKind | None:
     """The kind that the two fields name, None for one that is not read.
 
-    Quotas need `KNOWN_KINDS`; who needs others, or more of these, says so.
+    Who needs more than what quotas depend on, says so.
 
     Raises:
         ObjectInvalid: the kind is read, but not in this version.

@@ -18,26 +18,27 @@ import msgspec
 
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.quantity import Quantity
-from kueue_dqo.api.scheme import ObjectInvalid, decode, decode_json, known_kind, plain_json
+from kueue_dqo.api.scheme import QUOTA_KINDS, Kinds, ObjectInvalid, decode, decode_json, known_kind, plain_json
 from kueue_dqo.cli.documents import DocumentError, documents
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.objects import Manifests, Place, key_of, problems_text, skipped_text
 
 STANDARD_INPUT: Final = "-"
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""Endings of files that are read where a folder is given."""
 _CHUNK: Final = 1 << 20
 _USUAL_HEAD: Final = re.compile(
     rb'\s*\{\s*"apiVersion"\s*:\s*"([^"\\]*)"\s*,\s*"kind"\s*:\s*"([^"\\]*)"\s*,\s*"metadata"\s*:'
 )
 
 
-def read_manifests(paths: tuple[str, ...], max_bytes: Quantity) -> Manifests:
-    """Reads everything under the paths.
+def read_manifests(paths: tuple[str, ...], max_bytes: Quantity, kinds: Kinds = QUOTA_KINDS) -> Manifests:
+    """Reads everything of these kinds under the paths.
 
     Raises:
         CommandError: a path cannot be read, or something in it is wrong; the message lists every problem.
     """
-    manifests = Manifests()
+    manifests = Manifests(kinds=kinds)
     for path in _files(paths):
         name = "standard input" if path == STANDARD_INPUT else path
         try:
@@ -90,7 +91,7 @@ def _files(paths: tuple[str, ...]) -> Iterator[str]:
         if path != STANDARD_INPUT and Path(path).is_dir():
             found = sorted(_in_folder(path))
             if not found:
-                msg = f"{path} holds no file that ends in {', '.join(_SUFFIXES)}"
+                msg = f"{path} holds no file that ends in {', '.join(SUFFIXES)}"
                 raise CommandError(msg)
         for file in found:
             identity = file if file == STANDARD_INPUT else os.path.realpath(file)  # Path.resolve stumbles over loops
@@ -108,7 +109,7 @@ def _in_folder(folder: str) -> Iterator[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             path = Path(root) / name
-            if name.endswith(_SUFFIXES) and not name.startswith("."):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
                 yield str(path)
 
 
@@ -180,7 +181,7 @@ def _take(manifests: Manifests, content: Any, place: Place, default: tuple[str, 
             _take(manifests, item, place._replace(item=number), inner)
         return
     try:
-        known = known_kind(api_version, kind)
+        known = known_kind(api_version, kind, manifests.kinds)
         if known is None:
             manifests.skipped[f"{kind} ({api_version})"] += 1
             return

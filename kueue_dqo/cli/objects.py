@@ -11,6 +11,7 @@ from kueue_dqo.api.cloud import CLOUD_QUOTA_CONTROLLER
 from kueue_dqo.api.dqo import CapacityProvider
 from kueue_dqo.api.meta import ObjectKey
 from kueue_dqo.api.multikueue import MULTIKUEUE_CONTROLLER
+from kueue_dqo.api.scheme import QUOTA_KINDS, Kinds
 from kueue_dqo.api.wording import counted
 
 FILES: Final = "the files"
@@ -41,7 +42,10 @@ class Manifests:
     """The objects that were read, by kind and name, and what there is to say about the reading."""
 
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    kinds: Kinds = field(default_factory=lambda: QUOTA_KINDS)
+    """Which kinds are read; objects of others are skipped."""
     places: dict[ObjectKey, Place] = field(default_factory=dict)
+    """In the order in which they were read."""
     skipped: Counter[str] = field(default_factory=Counter)
     notices: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""`dqo simulate`: what Kueue will do with the Workloads of some manifests."""
