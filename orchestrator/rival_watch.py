@@ -66,7 +66,8 @@ class RivalWatch(Observer):
         self._replaced: dict[ObjectKey, EffectiveQuotas] = {}
         """Quotas in our name that others have put there, on the status road: who changes them again undoes nothing."""
         metrics.standing_down.set_function(lambda: float(self.is_down()))
-        metrics.stopped.set_function(lambda: float(len(self.stopped())))
+        # What a former leader left alone, the next one may write.
+        metrics.stopped.set_function(lambda: float(len(self.stopped()) if may_write() else 0))
 
     def start(self) -> None:
         """What stands in the cluster by now is history."""

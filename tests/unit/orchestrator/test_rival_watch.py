@@ -116,6 +116,9 @@ async def test_a_field_that_vanishes_twice_is_told_and_left_for_ten_minutes() ->
     assert watching.metric("kueue_dqo_quota_reverts_total", **reverts) == 2
     assert watching.metric("kueue_dqo_quota_objects_stopped") == 1
     assert watching.watch.until() == 60 + WINDOW
+    watching.leads = False
+    assert watching.metric("kueue_dqo_quota_objects_stopped") == 0  # the next leader leaves nothing alone
+    watching.leads = True
     await asyncio.sleep(WINDOW - 1)
     assert watching.metric("kueue_dqo_quota_objects_stopped") == 1
     await asyncio.sleep(1)
