@@ -181,8 +181,8 @@ def _loaded(*arguments: str, stdin: bytes = b"") -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "needs", "goes_without"),
     [
-        pytest.param(["--help"], {"click"}, {"rich", "yaml", "msgspec", "orchestrator", "providers"}, id="help"),
-        pytest.param(["--version"], {"click"}, {"rich", "yaml", "msgspec", "orchestrator", "providers"}, id="version"),
+        pytest.param(["--help"], {"click"}, {"rich", "yaml", "msgspec", "admission", "orchestrator", "providers"}, id="help"),
+        pytest.param(["--version"], {"click"}, {"rich", "yaml", "msgspec", "admission", "orchestrator", "providers"}, id="version"),
         pytest.param(["plan", "--help"], {"click", "msgspec"}, {"rich", "yaml"}, id="help of plan"),
         pytest.param(["plan", "-f", "-", "-o", "json"], {"msgspec"}, {"rich", "yaml"}, id="JSON from JSON"),
         pytest.param(["plan", "-f", "-", "-o", "yaml"], {"yaml"}, {"rich"}, id="YAML from JSON"),

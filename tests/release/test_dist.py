@@ -14,7 +14,7 @@ from scripts.release import dist
 from tests.e2e.process import environment
 from tests.release import checkouts
 
-PACKAGES = ("kueue_dqo", "orchestrator", "providers")
+PACKAGES = ("admission", "kueue_dqo", "orchestrator", "providers")
 LEFT_OUT = {".ci/run"}
 """What git tracks, and nobody needs who has no repository."""
 
