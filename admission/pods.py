@@ -84,6 +84,23 @@ def requests_of(spec: TemplatePodSpec, resources: ResourcesConfiguration) -> Req
     return _whole(exact)
 
 
+def shape_of(spec: TemplatePodSpec) -> tuple[object, ...]:
+    """What Kueue compares of adjusted pods to call Workloads equal (`SpecShape`): those wait for each other's luck."""
+    return (
+        [(each.resources.requests, each.ports) for each in spec.init_containers],
+        [(each.resources.requests, each.ports) for each in spec.containers],
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.runtime_class_name,
+        spec.priority,
+        spec.topology_spread_constraints,
+        spec.overhead,
+        spec.resource_claims,
+        None if spec.resources is None else spec.resources.requests,
+    )
+
+
 def forbidden(specs: Iterable[TemplatePodSpec], around: Surroundings) -> str:
     """Why Kueue finds the Workload inadmissible, by the adjusted pods of each podset; empty where it does not."""
     specs = tuple(specs)

@@ -26,7 +26,7 @@ from admission.jobs import (
     reclaimable_pods,
     workload_of,
 )
-from admission.pods import Requests, Surroundings, adjusted, forbidden, requests_of
+from admission.pods import Requests, Surroundings, adjusted, forbidden, requests_of, shape_of
 from kueue_dqo.api.kueue import COHORT
 from kueue_dqo.api.meta import condition_is
 from kueue_dqo.api.podtemplates import (
@@ -99,6 +99,18 @@ class CountedWorkload:
     def key(self) -> str:
         """`namespace/name`."""
         return self.object.metadata.key
+
+    @property
+    def shape(self) -> bytes:
+        """Equal for Workloads that Kueue takes for equal: after one did not fit, the others are not tried.
+
+        Of adjusted pods, counts, requests and the priority; a topology request counts as well.
+        """
+        spec = self.object.spec
+        requests = [] if spec is None else [each.topology_request for each in spec.pod_sets]
+        pods = [(each.name, each.count, each.min_count, each.requests, shape_of(each.spec)) for each in self.pods]
+        shape = (pods, requests, 0 if spec is None else spec.priority or 0)
+        return msgspec.json.encode(shape, enc_hook=str, order="sorted")
 
 
 class Happening(enum.Enum):

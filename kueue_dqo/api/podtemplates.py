@@ -130,6 +130,12 @@ class Affinity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     pod_anti_affinity: Any = None
 
 
+class PodToleration(Toleration, frozen=True, gc=False, rename="camel"):
+    """A toleration, and for how long. Kueue does not count the time; Workloads that differ in it are not equal."""
+
+    toleration_seconds: int | None = None
+
+
 class TemplatePodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The pod's spec, as far as its quota, its flavors and its priority depend on it."""
 
@@ -140,7 +146,7 @@ class TemplatePodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Of the pod as a whole; its requests stand for the sum of its containers'."""
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
-    tolerations: tuple[Toleration, ...] = ()
+    tolerations: tuple[PodToleration, ...] = ()
     priority_class_name: str = ""
     priority: Int32 | None = None
     runtime_class_name: str = ""

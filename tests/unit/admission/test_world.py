@@ -202,3 +202,22 @@ def test_nothing_is_said_where_there_is_nothing_to_say(objects: list[Manifest]) 
     """No finding for what admission does not depend on."""
     _, (step,) = _steps([NAMESPACE, *objects])
     assert step.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "is_equal"),
+    [
+        ({}, True),
+        ({"annotations": {"team": "b"}, "completions": 3}, True),
+        ({"parallelism": 2}, False),
+        ({"labels": {"kueue.x-k8s.io/priority-class": "research"}}, False),
+        ({"pod": {"nodeSelector": {"disk": "ssd"}}}, False),
+        ({"pod": {"tolerations": [{"operator": "Exists", "tolerationSeconds": 9}]}}, False),
+        ({"pod": {"topologySpreadConstraints": [{"maxSkew": 1}]}}, False),
+    ],
+)
+def test_workloads_of_one_shape_are_equal_for_kueue(more: dict[str, Any], *, is_equal: bool) -> None:
+    """Whatever their names and annotations."""
+    world, _ = _steps([NAMESPACE, _class(1), _job("i"), _job("j", **more)])
+    first, second = world.workloads.values()
+    assert (first.shape == second.shape) is is_equal
