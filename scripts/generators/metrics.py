@@ -130,13 +130,15 @@ def sections() -> tuple[Section, ...]:
         Section(
             "Orchestrator",
             "`dqo orchestrator`. Conditions, capacities and quotas are read from the caches, so every replica has "
-            "them; counters and `kueue_dqo_quota_differences` move in the one that leads.",
+            "them; counters, `kueue_dqo_quota_differences`, `kueue_dqo_quota_objects_stopped` and "
+            "`kueue_dqo_provider_lease_expired` move in the one that leads, and one that leads no more has none of them "
+            "but the counters.",
             _families(orchestrator),
         ),
         Section(
             "Providers",
             "`dqo provider NAME`, the replica that leads. The series of a CapacityProvider that is gone disappear, and "
-            "so do all of a replica that leads no more, but for its counters.",
+            "so do all with the label `provider` of a replica that leads no more.",
             _families(provider),
         ),
         Section("Node inventory", "`dqo provider node-inventory` besides, as above.", _families(nodes)),
@@ -229,4 +231,8 @@ _HEAD: Final = """\
 Every metric that a daemon serves at `/metrics` on the address of `--listen` (port 8080). Amounts are in base units:
 cores, bytes, devices; times are seconds, points in time seconds since the epoch. What to do with them is told on
 [metrics](../metrics.md) and [monitoring](../monitoring.md).
+
+Each is there from the start, with its name and type. A series with labels begins when there is something to say: a
+counter at its first occurrence, with 1. Beside each counter and histogram stands a gauge that ends in `_created`, in
+place of `_total`: when that series began.
 """
