@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -36,12 +37,15 @@ def served(daemon: Daemon) -> Served:
     return Served(types, labels)
 
 
-def told(*parts: str) -> dict[str, metrics.Family]:
-    """The families of the sections of the reference whose first words name a command, and of every daemon."""
-    commands = {f"`{part}`" for part in parts}
-    sections = [each for each in metrics.sections() if each.title == _EVERY or _begins(each, commands)]
-    assert len(sections) > 1, parts
-    families = {family.name: family for section in sections for family in section.families}
+def told(*parts: str, of_every: Callable[[str], bool]) -> dict[str, metrics.Family]:
+    """The families of the sections whose first words name one of these commands, and those of every daemon it has."""
+    commands = tuple(f"`{part}`" for part in parts)
+    families: dict[str, metrics.Family] = {}
+    for section in metrics.sections():
+        if section.serves.startswith(commands):
+            families |= {family.name: family for family in section.families}
+        elif section.title == _EVERY:
+            families |= {family.name: family for family in section.families if of_every(family.name)}
     for family in list(families.values()):
         if family.type in _WITH_A_BEGINNING:
             name = f"{family.name.removesuffix('_total')}_created"
@@ -53,13 +57,9 @@ def _is_beginning(name: str) -> bool:
     return name.endswith("_created")  # is there with a series, and not without
 
 
-def _begins(section: metrics.Section, commands: set[str]) -> bool:
-    return any(section.serves.startswith(command) for command in commands)
-
-
-def differences(daemon: Daemon, *parts: str) -> list[str]:
+def differences(daemon: Daemon, *parts: str, of_every: Callable[[str], bool] = lambda _: True) -> list[str]:
     """What it serves otherwise than these sections tell: a family too many or too few, another type, other labels."""
-    found, reference = served(daemon), told(*parts)
+    found, reference = served(daemon), told(*parts, of_every=of_every)
     types = {name: family.type for name, family in reference.items()}
     return [
         *(f"{name} is not told" for name in sorted(found.types.keys() - types.keys())),

@@ -23,6 +23,6 @@ def test_what_a_provider_serves_is_what_the_reference_says_and_goes_with_the_lea
     path = f"{LEASES}/kueue-dqo-{alone.command}"
     thief = {"spec": {"holderIdentity": "thief_x", "leaseDurationSeconds": 3600}}
     alone.plane.admin.patch(path, thief)
-    eventually(lambda: daemon.logs("leader election lost"), f"it has lost its Lease in {NAMESPACE}")
+    eventually(lambda: bool(daemon.logs("leader election lost")), f"it has lost its Lease in {NAMESPACE}")
     eventually(lambda: f'provider="{POOL}"' not in daemon.get("/metrics")[1], "nothing of the provider is left")
     assert differences(daemon, *sections) == []
