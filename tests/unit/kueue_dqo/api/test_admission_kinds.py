@@ -32,8 +32,8 @@ def _decoded(manifest: dict[str, Any]) -> Any:
 
 
 def _pod_set(requests: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "resources": {"requests": requests or {}}}]
-    return {"name": "main", "template": {"spec": {"containers": containers}}, **fields}
+    containers = [{"name": "c", "image": "none", "resources": {"requests": requests or {}}}]
+    return {"name": "main", "template": {"spec": {"restartPolicy": "Never", "containers": containers}}, **fields}
 
 
 def _workload(*pod_sets: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -149,7 +149,8 @@ BAD = [
     (_manifest("WorkloadPriorityClass", value="9"), "an integer is wanted"),
     (_manifest("LimitRange", "v1", spec={"limits": [{"type": "Pod", "min": {"cpu": "2"}, "max": {"cpu": "1"}}]}),
      "2 is above the max of 1"),
-    (_manifest("RuntimeClass", "node.k8s.io/v1", overhead={"podFixed": {"cpu": "-1"}}), r"podFixed\[cpu\]: -1 is neg"),
+    (_manifest("RuntimeClass", "node.k8s.io/v1", handler="x", overhead={"podFixed": {"cpu": "-1"}}),
+     r"podFixed\[cpu\]: -1 is negative"),
     (_workload(_pod_set({"cpu": "-1"})), r"podSets\[0\].template.spec.containers\[0\].resources.requests\[cpu\]: -1"),
     (_workload(_pod_set({"cpu": "1e30"})), "more than Kueue counts to"),
     (_workload(_pod_set(count=-1)), "-1 is not at least 0"),
