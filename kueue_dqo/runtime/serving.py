@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -20,6 +22,10 @@ _SHUTDOWN_TIMEOUT: Final = 2.0
 """Seconds that requests under way have left at the end."""
 _LARGEST_BODY: Final = 1024
 """Bytes of a request's body. Nothing that is served takes one."""
+_ACCEPTED_AT_ONCE: Final = 16
+"""Connections before any of them is counted: asyncio accepts as many in one go as it lets wait."""
+_WAITING: Final = 1024
+"""Connections that wait for that. Linux has a limit of its own, 4,096 by default."""
 
 
 class Limits(NamedTuple):
@@ -82,10 +88,16 @@ class HealthServer:
         """Raises OSError, which names host and port, where they cannot be listened on."""
         await self._runner.setup()
         try:
-            self._server = await asyncio.get_running_loop().create_server(self._connection, self.host, self.port)
+            self._server = await asyncio.get_running_loop().create_server(
+                self._connection, self.host, self.port, backlog=_ACCEPTED_AT_ONCE
+            )
         except BaseException:
             await self._runner.cleanup()
             raise
+        # What is accepted at once is bounded, what waits is not: the kernel would drop it, the kubelet's probe too.
+        for listening in self._server.sockets:
+            with socket.socket(fileno=os.dup(listening.fileno())) as same:
+                same.listen(_WAITING)
         self.port = self._server.sockets[0].getsockname()[1]
         _log.info("serving health and metrics", host=self.host, port=self.port)
 

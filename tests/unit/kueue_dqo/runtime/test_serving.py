@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import aiohttp
 import pytest
@@ -158,6 +163,42 @@ async def test_many_that_never_finish_silence_nobody() -> None:
     await asyncio.gather(*(_everything(reader) for reader, _ in opened))
     for _, writer in opened:
         writer.close()
+
+
+SERVES_WITH_FEW_FILES = """
+import asyncio, resource
+from prometheus_client import CollectorRegistry
+from kueue_dqo.runtime.serving import HealthServer
+
+async def serve():
+    async with HealthServer(host="127.0.0.1", port=0, ready=list, healthy=list, registry=CollectorRegistry()) as server:
+        print("port", server.port, flush=True)
+        await asyncio.Event().wait()
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+asyncio.run(serve())
+"""
+
+
+def test_many_at_once_use_up_no_files() -> None:
+    """A process that may have 128 open finds 299 connections waiting: it accepts some, ends some, and so on."""
+    command = [sys.executable, "-c", SERVES_WITH_FEW_FILES]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process, ExitStack() as ends:
+        ends.callback(process.kill)
+        assert process.stdout is not None
+        port = next(int(line.split()[1]) for line in process.stdout if line.startswith(b"port "))
+        process.send_signal(signal.SIGSTOP)
+        for _ in range(299):
+            client = ends.enter_context(socket.socket())
+            client.settimeout(0)
+            client.connect_ex(("127.0.0.1", port))
+        process.send_signal(signal.SIGCONT)
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as probe:
+            probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert probe.recv(12) == b"HTTP/1.1 200"
+        process.kill()
+        assert process.stderr is not None
+        assert b"Too many open files" not in process.stderr.read()
 
 
 @pytest.mark.parametrize("nonsense", [b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 100_000, b"\x16\x03\x01\r\n\r\n"])
