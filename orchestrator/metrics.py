@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -17,16 +18,30 @@ from orchestrator.cluster import Cluster
 from orchestrator.discovery import discover
 
 
+class WriteResult(enum.StrEnum):
+    """How a write of quotas ended."""
+
+    LANDED = "landed"
+    OUTDATED = "outdated"
+    """Others have changed the object meanwhile."""
+    FAILED = "failed"
+    """It is tried again."""
+    REFUSED = "refused"
+
+
 class OrchestratorMetrics:
     """Counters and gauges that are moved as things happen."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.writes = Counter(
+        self._writes = Counter(
             "kueue_dqo_quota_writes_total",
             "Writes of quotas by their result",
             ("kind", "result"),
             registry=registry,
         )
+        for kind in dqo.ROOT_KINDS:
+            for result in WriteResult:
+                self._writes.labels(kind, result)  # there from the start: the first one is a change
         self.status_writes = Counter(
             "kueue_dqo_orchestrator_status_writes_total", "Writes of orchestrators' statuses", registry=registry
         )
@@ -60,6 +75,10 @@ class OrchestratorMetrics:
             registry=registry,
         )
         self.passes = Counter("kueue_dqo_passes_total", "Computations of all orchestrators", registry=registry)
+
+    def wrote(self, kind: str, result: WriteResult) -> None:
+        """A write of the quotas of a ClusterQueue or Cohort has ended."""
+        self._writes.labels(kind, result).inc()
 
 
 class ClusterCollector(Collector):

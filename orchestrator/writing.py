@@ -34,7 +34,7 @@ from orchestrator.enforcement.held import Held, View
 from orchestrator.enforcement.patches import Operation
 from orchestrator.enforcement.roads import Road
 from orchestrator.enforcement.spec import FIELD_MANAGER
-from orchestrator.metrics import OrchestratorMetrics
+from orchestrator.metrics import OrchestratorMetrics, WriteResult
 from orchestrator.transition import Transition, Write
 
 _log = structlog.get_logger(__name__)
@@ -178,7 +178,7 @@ class QuotaWriter:
         if error is None:
             report.landed += 1
             report.last[sent.orchestrator] = key
-            self._metrics.writes.labels(key.kind, "landed").inc()
+            self._metrics.wrote(key.kind, WriteResult.LANDED)
             transition.landed(key)
             return
         log = _log.bind(kind=key.kind, name=key.name, error=str(error))
@@ -189,17 +189,17 @@ class QuotaWriter:
             is_over = isinstance(error, ServerFailed) and error.code == HTTPStatus.INTERNAL_SERVER_ERROR
             report.uncertain[key] = self._clock.monotonic() + (0.0 if is_over else self._timeout)
         if isinstance(error, Conflict | NotFound) or (isinstance(error, Invalid) and error.is_failed_test):
-            self._metrics.writes.labels(key.kind, "outdated").inc()
+            self._metrics.wrote(key.kind, WriteResult.OUTDATED)
             report.outdated.add(key)
             log.info("quotas were changed by others meanwhile")
         elif _is_by_itself(error):
-            self._metrics.writes.labels(key.kind, "failed").inc()
+            self._metrics.wrote(key.kind, WriteResult.FAILED)
             report.failures[key] = error
             if isinstance(error, TooManyRequests | ServerFailed) and error.retry_after:
                 report.retry_after = max(report.retry_after, error.retry_after)
             log.warning("write failed")
         else:
-            self._metrics.writes.labels(key.kind, "refused").inc()
+            self._metrics.wrote(key.kind, WriteResult.REFUSED)
             report.refused[key] = _words(error)
             if isinstance(error, Forbidden) and error.is_missing_right:
                 report.without_right.add(key)

@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 _log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 _LABELS: Final = ("controller",)
-_RESULTS: Final = ("success", "error", "requeue", "requeue_after")
+RESULTS: Final = ("success", "error", "requeue", "requeue_after")
 # The buckets of controller-runtime, so that its dashboards fit.
 _BUCKETS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25),
@@ -87,7 +87,7 @@ class Controller(Generic[K]):
         self._queue = queue
         self._clock = clock
         self._workers = workers
-        self._results = {result: metrics.total.labels(name, result) for result in _RESULTS}
+        self._results = {result: metrics.total.labels(name, result) for result in RESULTS}
         self._errors = metrics.errors.labels(name)
         self._time = metrics.time.labels(name)
         self._active_workers = metrics.active_workers.labels(name)

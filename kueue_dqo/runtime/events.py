@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import enum
 import re
 import secrets
 from collections import OrderedDict
@@ -67,6 +68,16 @@ class EventClient(Protocol):
     ) -> bytes: ...
 
 
+class Lost(enum.StrEnum):
+    """Why an Event was not written."""
+
+    SPAM = "spam"
+    BACKLOG = "backlog"
+    """Too many waited."""
+    FAILED = "failed"
+    SHUTDOWN = "shutdown"
+
+
 class EventMetrics:
     """What became of the Events of a process."""
 
@@ -74,15 +85,21 @@ class EventMetrics:
         self.written = Counter(
             "kueue_dqo_events_written_total", "Events that were created or patched", ("verb",), registry=registry
         )
-        self.dropped = Counter(
+        self._dropped = Counter(
             "kueue_dqo_events_dropped_total",
-            "Events that were not written: spam, backlog (too many waited), failed, shutdown",
+            "Events that were not written, by the cause",
             ("cause",),
             registry=registry,
         )
+        for cause in Lost:
+            self._dropped.labels(cause)  # there from the start: the first one is a change
         self.failures = Counter(
             "kueue_dqo_event_write_failures_total", "Requests about Events that failed", registry=registry
         )
+
+    def lost(self, cause: Lost, events: int = 1) -> None:
+        """Events that nobody will write any more."""
+        self._dropped.labels(cause).inc(events)
 
 
 class _Key(NamedTuple):
@@ -159,12 +176,12 @@ class EventRecorder:
         series = self._backlog.get(key)
         if series is None:
             if len(self._backlog) >= self._max_backlog:
-                self._drop("backlog", key)
+                self._drop(Lost.BACKLOG, key)
                 return
             series = self._known.get(key)
             if series is None or now - series.last_seen > _SAME_WITHIN:
                 if not self._filter.allows((key.subject, key.reason), now):
-                    self._drop("spam", key)
+                    self._drop(Lost.SPAM, key)
                     return
                 series = _Series(key, key.subject.namespace or self._namespace, self._clock.now())
             self._backlog[key] = series
@@ -243,7 +260,7 @@ class EventRecorder:
             return
         series.failures = 0
         self._backlog.pop(series.key, None)
-        self._metrics.dropped.labels("failed").inc()
+        self._metrics.lost(Lost.FAILED)
         unexpected = None if isinstance(error, ApiError) else error
         _log.warning("event given up", message=series.key.message, exc_info=unexpected, **details)
 
@@ -255,11 +272,11 @@ class EventRecorder:
         except TimeoutError:
             pass  # what is left is counted and logged below
         if self._backlog:
-            self._metrics.dropped.labels("shutdown").inc(len(self._backlog))
+            self._metrics.lost(Lost.SHUTDOWN, len(self._backlog))
             _log.warning("events not written before the end", events=len(self._backlog))
 
-    def _drop(self, cause: str, key: _Key) -> None:
-        self._metrics.dropped.labels(cause).inc()
+    def _drop(self, cause: Lost, key: _Key) -> None:
+        self._metrics.lost(cause)
         _log.debug("event dropped", cause=cause, subject=_shown(key.subject), reason=key.reason, message=key.message)
 
     def _body(self, series: _Series) -> bytes:

@@ -15,7 +15,8 @@ from providers.nvidia_gpu.decoding import INVALID_REPORT
 from providers.nvidia_gpu.hearing import Seen
 
 _PREFIX: Final = "kueue_dqo_nvidia_gpu"
-_GOOD, _PROBLEM, _INVALID, _DELETED = "good", "problem", "invalid", "deleted"
+STATES: Final = ("good", "problem", "invalid", "deleted")
+_GOOD, _PROBLEM, _INVALID, _DELETED = STATES
 
 
 class GpuMetrics(CountMetrics[FlavorCount]):
@@ -60,7 +61,7 @@ class GpuMetrics(CountMetrics[FlavorCount]):
                     family.add_metric((*pair, label), number)
         reports = GaugeMetricFamily(f"{_PREFIX}_reports", "Reports of agents, by their state", labels=("state",))
         states = Counter(map(_state_of, self._reports.values()))
-        for state in (_GOOD, _PROBLEM, _INVALID, _DELETED):
+        for state in STATES:
             reports.add_metric((state,), states[state])
         yield from (nodes, excluded, held, unhealthy, capped, reports)
 

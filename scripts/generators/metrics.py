@@ -5,7 +5,7 @@ Each daemon's metrics are made as the daemon makes them, in a registry of their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Final, NamedTuple, cast
 
@@ -13,31 +13,42 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
 
+from kueue_dqo.api.cloud import CLOUDS
+from kueue_dqo.api.dqo import ROOT_KINDS
 from kueue_dqo.runtime.cache_metrics import CacheMetrics
 from kueue_dqo.runtime.clock import SystemClock
-from kueue_dqo.runtime.controller import ControllerMetrics
-from kueue_dqo.runtime.events import EventMetrics
+from kueue_dqo.runtime.controller import RESULTS, ControllerMetrics
+from kueue_dqo.runtime.events import EventMetrics, Lost
 from kueue_dqo.runtime.leader import LeaderMetrics
 from kueue_dqo.runtime.process import process_registry
 from kueue_dqo.runtime.request_metrics import RequestMetrics
 from kueue_dqo.runtime.workqueue import QueueMetrics
 from orchestrator.cluster import Cluster
-from orchestrator.metrics import ClusterCollector, OrchestratorMetrics
+from orchestrator.enforcement.roads import Road
+from orchestrator.metrics import ClusterCollector, OrchestratorMetrics, WriteResult
+from providers.cloud_quota.cloud import Result
 from providers.cloud_quota.metrics import CloudMetrics
+from providers.guards import Guard
 from providers.metrics import ProviderMetrics, RecordCollector
 from providers.multikueue.metrics import FleetMetrics
 from providers.multikueue.requests import WorkerRequests
 from providers.node_inventory.metrics import NodeMetrics
 from providers.nvidia_gpu.agent.metrics import AgentMetrics
-from providers.nvidia_gpu.metrics import GpuMetrics
+from providers.nvidia_gpu.metrics import STATES, GpuMetrics
 from scripts.generators.tree import GenerateError
 
 PAGE: Final = "docs/reference/metrics.md"
 
+
+def _one_of(values: Iterable[str], **notes: str) -> str:
+    """What the code knows, each with a note where it says too little."""
+    return ", ".join(f"`{value}` ({notes[value]})" if value in notes else f"`{value}`" for value in map(str, values))
+
+
 LABELS: Final[Mapping[str, str]] = {
     "call": "a call to a cloud, by the name of its permission",
-    "cause": "why: `spam`, `backlog` (too many waited), `failed`, `shutdown`",
-    "cloud": "`aws`, `gcp`",
+    "cause": "why: " + _one_of(Lost, spam="limited on purpose", backlog="too many waited"),
+    "cloud": _one_of(CLOUDS),
     "code": "status code of the answer, `<error>` where none came",
     "controller": "name of the loop, that of the daemon",
     "counted": "`true` where such an XID counts as bad health, `false`",
@@ -45,9 +56,9 @@ LABELS: Final[Mapping[str, str]] = {
     "error": "name of the error",
     "flavor": "a ResourceFlavor",
     "generation": "of Python's garbage collector",
-    "guard": "`fall`, `rise`, `breaker`",
+    "guard": _one_of(Guard),
     "health": "`healthy`, `unhealthy`",
-    "kind": "`ClusterQueue`, `Cohort`",
+    "kind": _one_of(ROOT_KINDS),
     "manager": "the field manager that wrote",
     "method": "HTTP method",
     "name": "of the object: a queue or Cohort, a Lease, or the work queue",
@@ -57,9 +68,9 @@ LABELS: Final[Mapping[str, str]] = {
     "region": "of the cloud",
     "resource": "a resource of quotas such as `cpu`; of caches, the kind that is read, with its group",
     "result": "see below the table",
-    "road": "`spec`, `status`",
+    "road": _one_of(sorted(Road)),
     "source": "what was asked: a quota's code or metric, or a reservation",
-    "state": "`good`, `problem`, `invalid`, `deleted`",
+    "state": _one_of(STATES),
     "status": "`True`, `False`, `Unknown`",
     "type": "of the condition; of instances, the machine type",
     "uuid": "of a GPU or MIG device",
@@ -71,11 +82,11 @@ LABELS: Final[Mapping[str, str]] = {
 """What stands in each label. A metric with a label that is not told here cannot be generated."""
 
 _RESULTS: Final[Mapping[str, str]] = {
-    "kueue_dqo_quota_writes_total": "`landed`; `outdated`: changed by others; `failed`: tried again; `refused`",
+    "kueue_dqo_quota_writes_total": _one_of(WriteResult, outdated="changed by others", failed="tried again"),
     "kueue_dqo_provider_observations_total": "`success`, or the reason of the condition",
     "kueue_dqo_nvidia_gpu_agent_report_writes_total": "`success`, or the kind of the error",
-    "kueue_dqo_cloud_quota_calls_total": "`ok`, `absent`, `throttled`, `denied`, `expired`, `partial`, `failed`",
-    "controller_runtime_reconcile_total": "`success`, `error`, `requeue`, `requeue_after`",
+    "kueue_dqo_cloud_quota_calls_total": _one_of(Result),
+    "controller_runtime_reconcile_total": _one_of(RESULTS),
 }
 _TYPES: Final = frozenset({"counter", "gauge", "histogram"})
 
@@ -130,9 +141,8 @@ def sections() -> tuple[Section, ...]:
         Section(
             "Orchestrator",
             "`dqo orchestrator`. Conditions, capacities and quotas are read from the caches, so every replica has "
-            "them; counters, `kueue_dqo_quota_differences`, `kueue_dqo_quota_objects_stopped` and "
-            "`kueue_dqo_provider_lease_expired` move in the one that leads, and one that leads no more has none of them "
-            "but the counters.",
+            "them. Counters move in the one that leads, and only that one has `kueue_dqo_quota_differences`, "
+            "`kueue_dqo_provider_lease_expired`, and more than 0 in `kueue_dqo_quota_objects_stopped`.",
             _families(orchestrator),
         ),
         Section(
@@ -233,6 +243,6 @@ cores, bytes, devices; times are seconds, points in time seconds since the epoch
 [metrics](../metrics.md) and [monitoring](../monitoring.md).
 
 Each is there from the start, with its name and type. A series with labels begins when there is something to say: a
-counter at its first occurrence, with 1. Beside each counter and histogram stands a gauge that ends in `_created`, in
-place of `_total`: when that series began.
+counter at its first occurrence, with 1, but for those whose labels are all known before. Beside each counter and
+histogram stands a gauge that ends in `_created`, in place of `_total`: when that series began.
 """
