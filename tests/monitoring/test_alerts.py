@@ -13,7 +13,17 @@ import yaml
 from kueue_dqo.api import dqo
 from tests.controlplane import binaries
 from tests.controlplane.kueue import read
-from tests.monitoring.rules import RULES, RUNBOOKS, alerts, promtool, rendered, rule_file, unknown_in
+from tests.monitoring.rules import (
+    OF_THE_SCRAPE,
+    RULES,
+    RUNBOOKS,
+    alerts,
+    known,
+    promtool,
+    rendered,
+    rule_file,
+    unknown_in,
+)
 
 HERE = 'namespace="kueue-dqo-system"'
 ONE, TWO = f'{HERE},pod="one"', f'{HERE},pod="two"'
@@ -502,6 +512,11 @@ def _assert_known(value: object, schema: dict[str, Any], path: str) -> None:
 def test_rules_ask_for_what_daemons_serve(name: str) -> None:
     """By the metrics that the code declares: one that is renamed is missed here."""
     assert unknown_in(alerts()[name]["expr"]) == []
+
+
+def test_no_series_has_a_label_of_the_scrape() -> None:
+    """Prometheus would call it `exported_…`, or lose its own where it honours labels."""
+    assert {name: labels & OF_THE_SCRAPE for name, labels in known().items() if labels & OF_THE_SCRAPE} == {}
 
 
 def test_what_no_daemon_serves_is_noticed() -> None:
