@@ -452,9 +452,8 @@ class Simulation:
                 queue.generation += 1
             self._dirty.add(self._root_of(name))
             self._wake(name)
-        workload.cluster_queue = ""
         if not keeps:
-            workload.assigned = ()
+            workload.cluster_queue, workload.assigned = "", ()
 
     def _in_tree_of(self, name: str) -> Iterator[QueueState]:
         queue = self.state.queues[name]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from admission.quota_tree import Amounts, Pair, QuotaNode
 from admission.world import CountedWorkload
 from kueue_dqo.api.queueing import ClusterQueue, ResourceFlavor
-from kueue_dqo.api.workloads import AdmissionCheckState, RequeueState
+from kueue_dqo.api.workloads import FINISHED, AdmissionCheckState, RequeueState
 
 PODS: Final = "pods"
 """The resource that counts pods, where a ClusterQueue covers it."""
@@ -103,6 +103,11 @@ class WorkloadState:
         """Whether it has this condition with status True."""
         found = self.conditions.get(kind)
         return found is not None and found.status
+
+    @property
+    def holds(self) -> bool:
+        """Whether it has a reservation; one that has finished only says what it had."""
+        return bool(self.cluster_queue) and not self.is_true(FINISHED)
 
     @property
     def waits_since(self) -> tuple[dt.datetime, int]:

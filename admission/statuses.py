@@ -18,7 +18,7 @@ from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import KUEUE_GROUP, time_text
 from kueue_dqo.api.queueing import ACTIVE, LOCAL_QUEUE, LocalQueue
 from kueue_dqo.api.scheme import to_manifest
-from kueue_dqo.api.workloads import ADMITTED, WORKLOAD
+from kueue_dqo.api.workloads import ADMITTED, FINISHED, WORKLOAD
 
 Manifest = dict[str, Any]
 
@@ -97,11 +97,11 @@ def local_queue_manifest(
         workloads: those that are in it.
         consumed: what admission fair sharing has reckoned (`admissionFairSharingStatus`), None where it is off.
     """
-    workloads = list(workloads)
-    holders = [each for each in workloads if each.cluster_queue]
+    workloads = [each for each in workloads if not each.is_true(FINISHED)]
+    holders = [each for each in workloads if each.holds]
     status: Manifest = {
         "conditions": [_active(local_queue_activity(world, queue))],
-        "pendingWorkloads": len(workloads) - len(holders),
+        "pendingWorkloads": sum(each.is_active and not each.cluster_queue for each in workloads),
         "reservingWorkloads": len(holders),
         "admittedWorkloads": sum(each.is_true(ADMITTED) for each in holders),
     }
