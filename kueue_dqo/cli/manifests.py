@@ -226,7 +226,7 @@ def _items_of(kind: str, content: dict[str, Any] | msgspec.Raw) -> list[Any] | N
 
 
 def name_of(content: dict[str, Any] | msgspec.Raw) -> str:
-    """The name of an object that cannot be decoded, as far as it has one."""
+    """The name of an object that cannot be decoded, with its namespace, as far as it has them."""
     plain: object = content
     if isinstance(content, msgspec.Raw):
         try:
@@ -234,8 +234,10 @@ def name_of(content: dict[str, Any] | msgspec.Raw) -> str:
         except ObjectInvalid:
             plain = None
     metadata = plain.get("metadata") if isinstance(plain, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) and name else "(no name)"
+    name, namespace = (metadata.get("name"), metadata.get("namespace")) if isinstance(metadata, dict) else (None, None)
+    if not (isinstance(name, str) and name):
+        return "(no name)"
+    return f"{namespace}/{name}" if isinstance(namespace, str) and namespace else name
 
 
 def _head_of(raw: msgspec.Raw) -> _Head:
