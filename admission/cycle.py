@@ -19,7 +19,7 @@ from kueue_dqo.api.queueing import ReclaimWithinCohort
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
-NAMESPACE_MISMATCH = "Workload namespace doesn't match ClusterQueue selector"
+NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 
 
 class Outcome(enum.Enum):

@@ -52,6 +52,7 @@ DEACTIVATED: Final = "Deactivated"
 BY_CHECK: Final = "AdmissionCheck"
 BY_QUEUE: Final = "ClusterQueueStopped"
 BY_LOCAL_QUEUE: Final = "LocalQueueStopped"
+_ENDS: Final = ("Complete", "Failed")
 _PENDING: Final = "Pending"
 _INADMISSIBLE: Final = "Inadmissible"
 _BEGINNING: Final = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
@@ -229,19 +230,25 @@ class Simulation:
                 self._add(counted)
             case Happening.DELETED if workload is not None:
                 self._release(workload)
-                self._forget(workload)
+                self._leave(workload)
                 del self.workloads[workload.key]
             case Happening.FINISHED if workload is not None:
                 reason = "Succeeded" if event.succeeded else "Failed"
-                self._set(workload, FINISHED, status=True, reason=reason, message="")
+                self._set(workload, FINISHED, status=True, reason=reason, message=self._last_words(workload))
                 self._release(workload, keeps=True)
-                self._forget(workload)
+                self._leave(workload)
             case Happening.CHECKED if workload is not None:
                 self._checked(workload, counted)
             case Happening.CHANGED if workload is not None:
                 self._changed(workload, counted)
             case _:
                 pass
+
+    def _last_words(self, workload: WorkloadState) -> str:
+        """Of its Job, on which ground it has finished."""
+        job = self.world.jobs.get(f"{workload.namespace}/{workload.counted.job}")
+        ends = [each.message for each in job.status.conditions if each.type in _ENDS] if job is not None else []
+        return ends[0] if ends else ""
 
     def _add(self, counted: CountedWorkload) -> None:
         metadata, status = counted.object.metadata, counted.object.status
@@ -331,19 +338,18 @@ class Simulation:
             self._restart(workload, queue, is_local_stopped=False)
         if queue is not None:
             self._sync_checks(workload, queue)
-        if workload.cluster_queue:
-            self._follow_while_reserved(workload, local)
-            if workload.cluster_queue:
-                return
+        if workload.cluster_queue and not self._loses_reservation(workload, local):
+            return
         self._block(workload, local, name)
         self._enqueue(workload, local, name)
 
-    def _follow_while_reserved(self, workload: WorkloadState, local: LocalQueue | None) -> None:
+    def _loses_reservation(self, workload: WorkloadState, local: LocalQueue | None) -> bool:
+        """Whether it has to wait again without having been evicted."""
         queue = self.state.queues.get(workload.cluster_queue)
         if not workload.is_true(ADMITTED):
             self._sync_admitted(workload)
         if self._evict_by_checks(workload):
-            return
+            return False
         local_policy = local.spec.stop_policy if local is not None and local.spec is not None else StopPolicy.NONE
         policy = queue.object.spec.stop_policy if queue is not None else StopPolicy.NONE
         if workload.is_true(ADMITTED):
@@ -351,7 +357,7 @@ class Simulation:
                 self._evict(workload, BY_LOCAL_QUEUE, "The LocalQueue is stopped")
             elif policy is StopPolicy.HOLD_AND_DRAIN:
                 self._evict(workload, BY_QUEUE, "The ClusterQueue is stopped")
-            return
+            return False
         for applies, message in (
             (local is None, f"LocalQueue {workload.queue_name} is terminating or missing"),
             (local_policy is not StopPolicy.NONE, f"LocalQueue {workload.queue_name} is stopped"),
@@ -361,7 +367,8 @@ class Simulation:
             if applies:
                 self._release(workload)
                 self._set(workload, QUOTA_RESERVED, status=False, reason=_INADMISSIBLE, message=message)
-                return
+                return True
+        return False
 
     def _restart(self, workload: WorkloadState, queue: QueueState | None, *, is_local_stopped: bool) -> None:
         """A queue that was stopped goes on."""
@@ -421,6 +428,7 @@ class Simulation:
             return
         self.pending[name].add(workload, self.state.now)
         self._dirty.add(self._root_of(name))
+        self._recounted(name)
 
     def _is_held_back(self, workload: WorkloadState) -> bool:
         """A Workload whose check said Rejected is never queued again, even when it is set active."""
@@ -435,11 +443,19 @@ class Simulation:
             if name in self.state.queues and name not in self.cyclic:
                 self._to_wake.add(self._root_of(name))
 
-    def _leave(self, workload: WorkloadState) -> None:
-        for pending in self.pending.values():
-            pending.delete(workload.key)
+    def _recounted(self, name: str) -> None:
+        """A ClusterQueue's status has changed. Under fair sharing, Kueue looks at the Cohorts above for that, and wakes
+        their trees."""
+        cohorts = self.world.of_kind(COHORT) if self.state.fair_sharing else {}
+        if name not in self.cyclic and any(node.name in cohorts for node in self.state.queues[name].node.ancestors()):
+            self._wake(name)
 
-    _forget = _leave
+    def _leave(self, workload: WorkloadState) -> None:
+        """It waits no longer, and others may be heads, or have what a head kept from them."""
+        for name, pending in self.pending.items():
+            if pending.delete(workload.key):
+                self._dirty.add(self._root_of(name))
+                self._recounted(name)
 
     def _release(self, workload: WorkloadState, *, keeps: bool = False) -> None:
         """Takes its reservation away. `keeps`: it still says what it had."""
@@ -696,6 +712,7 @@ class Simulation:
             before = workload.conditions.get(kind)
             if before is not None and before.status:
                 self._set(workload, kind, status=False, reason="QuotaReserved", message=f"Previously: {before.message}")
+        self._recounted(queue.name)
         if self.ledger is not None and queue.uses_history:
             self.ledger.enter(workload.local_queue, _total(workload))
         self._follow_queues(workload)
