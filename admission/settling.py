@@ -444,8 +444,7 @@ class Simulation:
                 self._to_wake.add(self._root_of(name))
 
     def _recounted(self, name: str) -> None:
-        """A ClusterQueue's status has changed. Under fair sharing, Kueue looks at the Cohorts above for that, and wakes
-        their trees."""
+        """A ClusterQueue's status has changed: under fair sharing Kueue looks at its Cohorts, and wakes the tree."""
         cohorts = self.world.of_kind(COHORT) if self.state.fair_sharing else {}
         if name not in self.cyclic and any(node.name in cohorts for node in self.state.queues[name].node.ancestors()):
             self._wake(name)
