@@ -18,7 +18,7 @@ from typing import Final
 from admission.pods import Requests
 from kueue_dqo.api.core import Amounts
 from kueue_dqo.api.quantity import NANOS, Quantity
-from kueue_dqo.api.queueing import AdmissionFairSharingConfiguration
+from kueue_dqo.api.queueing import AdmissionFairSharingConfiguration, ConsumedResources
 from kueue_dqo.api.resources import CPU
 
 _NANOS_IN_THOUSANDTH: Final = NANOS // 1000
@@ -42,13 +42,15 @@ class UsageLedger:
     entries: dict[str, Entry] = field(default_factory=dict)
     penalties: dict[str, Thousandths] = field(default_factory=dict)
     """Of Workloads that are about to be admitted."""
+    told: dict[str, Entry] = field(default_factory=dict)
+    """As statuses have it: of the last sample. What was settled since is not among it."""
 
     def seed(self, queue: str, consumed: Amounts, now: datetime.datetime) -> None:
         """Takes what a status says was consumed so far. It counts from now on, whenever it was written."""
         amounts = {
             name: -(-value.nanos // _NANOS_IN_THOUSANDTH) for name, value in consumed.items() if value is not None
         }
-        self.entries[queue] = Entry(amounts, now)
+        self.entries[queue] = self.told[queue] = Entry(amounts, now)
 
     def enter(self, queue: str, requests: Requests) -> None:
         """A Workload with these requests is about to be admitted."""
@@ -74,15 +76,15 @@ class UsageLedger:
         """Reckons what was consumed until now, with what admitted Workloads of the queue use at present."""
         before = self.entries.get(queue)
         if not self.configuration.usage_half_life_time:
-            self.entries[queue] = Entry({}, now)
+            self.entries[queue] = self.told[queue] = Entry({}, now)
             return
         last = now if before is None else max(now, before.last_update)
-        self.entries[queue] = Entry(self._decayed(before, usage, now), last)
+        self.entries[queue] = self.told[queue] = Entry(self._decayed(before, usage, now), last)
 
     def forget(self, queue: str) -> None:
         """The LocalQueue is gone."""
-        self.entries.pop(queue, None)
-        self.penalties.pop(queue, None)
+        for records in (self.entries, self.penalties, self.told):
+            records.pop(queue, None)
 
     def penalty_of(self, requests: Requests) -> Thousandths:
         """What a Workload with these requests costs its queue when it is admitted: as if it had run for one sample."""
@@ -107,9 +109,13 @@ class UsageLedger:
         return math.inf if usage else -math.inf
 
     def consumed(self, queue: str) -> dict[str, Quantity]:
-        """As a LocalQueue's status says it (`consumedResources`)."""
-        entry = self.entries.get(queue)
-        return {name: Quantity(each * _NANOS_IN_THOUSANDTH) for name, each in (entry.consumed if entry else {}).items()}
+        """What the queue has consumed as of now."""
+        return _quantities(self.entries.get(queue))
+
+    def status_of(self, queue: str) -> ConsumedResources:
+        """As a LocalQueue's status says it (`admissionFairSharingStatus`): as of the last sample."""
+        told = self.told.get(queue)
+        return ConsumedResources({**_quantities(told)}, told.last_update if told is not None else None)
 
     def _decayed(self, before: Entry | None, usage: Requests, now: datetime.datetime) -> Thousandths:
         elapsed = 0.0 if before is None else max(0.0, (now - before.last_update).total_seconds())
@@ -136,3 +142,8 @@ def _scaled(amounts: Mapping[str, int], factor: float) -> Thousandths:
 def _add(total: Thousandths, amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
+
+
+def _quantities(entry: Entry | None) -> dict[str, Quantity]:
+    amounts = entry.consumed if entry is not None else {}
+    return {name: Quantity(amount * _NANOS_IN_THOUSANDTH) for name, amount in amounts.items()}

@@ -13,6 +13,7 @@ from admission.statuses import cluster_queue_manifest, cohort_manifest, local_qu
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.quantity import Quantity
 from kueue_dqo.api.queueing import LOCAL_QUEUE
+from kueue_dqo.api.scheme import to_manifest
 from kueue_dqo.cli.errors import CommandError
 from kueue_dqo.cli.listing import as_json, as_yaml, listed
 from kueue_dqo.cli.options import TABLE, files_options, max_file_size_option, output_option
@@ -61,7 +62,9 @@ def manifests(simulation: Simulation) -> Iterator[dict[str, Any]]:
         yield cluster_queue_manifest(world, state, state.queues[name], len(simulation.pending[name]))
     for key, queue in sorted(world.of_kind(LOCAL_QUEUE).items()):
         inside = (each for each in simulation.workloads.values() if each.local_queue == key)
-        yield local_queue_manifest(world, queue, inside)
+        ledger = simulation.ledger
+        consumed = to_manifest(ledger.status_of(key)) if ledger is not None else None
+        yield local_queue_manifest(world, queue, inside, consumed)
     for name in sorted(world.of_kind(COHORT)):
         yield cohort_manifest(state, name)
 

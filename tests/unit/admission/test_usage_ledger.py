@@ -119,3 +119,15 @@ def test_a_queue_that_is_gone_starts_anew() -> None:
     ledger.forget("a/q")
     assert ledger.usage_of("a/q") == 0
     assert ledger.usage_of("b/q") == 0
+
+
+def test_a_status_tells_of_the_last_sample() -> None:
+    """What was settled since counts in the order, and is told with the next one."""
+    ledger = _ledger()
+    assert ledger.status_of("a/q").consumed_resources == {}
+    ledger.seed("a/q", {"cpu": Quantity.of("8")}, START)
+    ledger.settle("a/q", {"cpu": 4000}, {"cpu": 4000}, START)
+    assert ledger.status_of("a/q").consumed_resources == {"cpu": Quantity.of("8")}
+    assert _consumed(ledger) == {"cpu": "9171m"}
+    ledger.sample("a/q", {"cpu": 4000}, START)
+    assert ledger.status_of("a/q").consumed_resources == {"cpu": Quantity.of("9171m")}
