@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from admission.settling import Simulation
+from admission.state import WorkloadState
 from admission.statuses import cluster_queue_manifest, cohort_manifest, local_queue_manifest, workload_manifest
 from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.quantity import Quantity
@@ -20,6 +21,8 @@ from kueue_dqo.cli.options import TABLE, files_options, max_file_size_option, ou
 from kueue_dqo.cli.simulate.settled import row_of, trace_of
 from kueue_dqo.cli.simulate.steps import ReadStep, read_steps
 from kueue_dqo.cli.terminal import one_line
+
+Manifest = dict[str, Any]
 
 
 @click.command
@@ -53,20 +56,26 @@ def simulate(
     return 0
 
 
-def manifests(simulation: Simulation) -> Iterator[dict[str, Any]]:
+def manifests(simulation: Simulation) -> Iterator[Manifest]:
     """What the model has settled at: Workloads, then ClusterQueues, LocalQueues and Cohorts with their counters."""
-    world, state = simulation.world, simulation.state
     for _, workload in sorted(simulation.workloads.items()):
         yield workload_manifest(workload)
+    yield from _cluster_queues(simulation)
+    world, ledger = simulation.world, simulation.ledger
+    inside: dict[str, list[WorkloadState]] = {}
+    for workload in simulation.workloads.values():
+        inside.setdefault(workload.local_queue, []).append(workload)
+    for key, queue in sorted(world.of_kind(LOCAL_QUEUE).items()):
+        consumed = to_manifest(ledger.status_of(key)) if ledger is not None else None
+        yield local_queue_manifest(world, queue, inside.get(key, ()), consumed)
+    for name in sorted(world.of_kind(COHORT)):
+        yield cohort_manifest(simulation.state, name)
+
+
+def _cluster_queues(simulation: Simulation) -> Iterator[Manifest]:
+    world, state = simulation.world, simulation.state
     for name in sorted(world.of_kind(CLUSTER_QUEUE)):
         yield cluster_queue_manifest(world, state, state.queues[name], len(simulation.pending[name]))
-    for key, queue in sorted(world.of_kind(LOCAL_QUEUE).items()):
-        inside = (each for each in simulation.workloads.values() if each.local_queue == key)
-        ledger = simulation.ledger
-        consumed = to_manifest(ledger.status_of(key)) if ledger is not None else None
-        yield local_queue_manifest(world, queue, inside, consumed)
-    for name in sorted(world.of_kind(COHORT)):
-        yield cohort_manifest(state, name)
 
 
 def _take(simulation: Simulation, step: ReadStep, output: str, *, trace: bool) -> None:
@@ -89,9 +98,7 @@ def _take(simulation: Simulation, step: ReadStep, output: str, *, trace: bool) -
 
 def _queues(simulation: Simulation) -> Iterator[tuple[str, ...]]:
     """A row for each flavor and resource; the queue stands in its first."""
-    for manifest in manifests(simulation):
-        if manifest["kind"] != CLUSTER_QUEUE:
-            continue
+    for manifest in _cluster_queues(simulation):
         status = manifest["status"]
         active = status["conditions"][0]
         counters = [str(status[f"{each}Workloads"]) for each in ("pending", "reserving", "admitted")]
