@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import Any
 
 from kueue_dqo.api.kueue import QuotaNode
@@ -59,3 +60,18 @@ class Road(enum.StrEnum):
     def restoring(self, held: Held, view: View) -> list[Operation]:
         """The write that puts the declared quotas in force again, as a compare-and-set."""
         return status.restoring(held, view) if self is Road.STATUS else spec.restoring(held, view)
+
+
+def road_in_force(nodes: Iterable[QuotaNode]) -> tuple[Road, str] | None:
+    """The road on which quotas of an orchestrator are in force, and the object that shows it.
+
+    None where no object shows any, or some show the one and some the other.
+    """
+    found: dict[Road, str] = {}
+    for node in nodes:
+        if spec.APPLIED_QUOTAS in node.metadata.annotations:
+            found.setdefault(Road.SPEC, f"{node.key} has the annotation {spec.APPLIED_QUOTAS}")
+        effective = node.status.effective_quotas
+        if effective is not None:
+            found.setdefault(Road.STATUS, f"{node.key} has effective quotas of {effective.orchestrator_ref}")
+    return next(iter(found.items())) if len(found) == 1 else None

@@ -11,6 +11,7 @@ import msgspec
 
 from kueue_dqo.api.dqo import CAPACITY_PROVIDER
 from kueue_dqo.api.gpu import NODE_GPU_REPORT
+from kueue_dqo.api.kueue import CLUSTER_QUEUE, COHORT
 from kueue_dqo.api.meta import ObjectKey, parse_time
 from kueue_dqo.api.scheme import ObjectInvalid, decode_json, known_kind
 from kueue_dqo.api.wording import some
@@ -26,7 +27,7 @@ from kueue_dqo.runtime.errors import Forbidden, Gone, NotFound
 from kueue_dqo.runtime.lease import LeaseRecord
 from kueue_dqo.runtime.resources import ORCHESTRATOR_DEFINITION as _CRD
 from kueue_dqo.runtime.resources import DefinitionMeta, Resource
-from orchestrator.enforcement.roads import Road
+from orchestrator.enforcement.roads import Road, road_in_force
 from providers.offline import PARAMETERS_KINDS, depending_on_pods, depending_on_reports
 
 _READ: Final = (
@@ -56,7 +57,7 @@ class Live(NamedTuple):
 
 
 def read_cluster(kubeconfig: str | None, context: str | None, road: Road | None) -> Live:
-    """Everything a plan is made of; without a road, the one that the cluster's definitions speak for.
+    """Everything a plan is made of; without a road, the one that quotas in force or else the definitions speak for.
 
     Raises:
         CommandError: the cluster cannot be read, or something in it is wrong; the message lists every problem.
@@ -84,7 +85,8 @@ async def _read(client: Client, road: Road | None) -> Live:
     await _read_pods(client, manifests)
     await _read_leases(client, manifests)
     if road is None:
-        road, why = await _road_of(client)
+        nodes = (*manifests.of_kind(CLUSTER_QUEUE).values(), *manifests.of_kind(COHORT).values())
+        road, why = road_in_force(nodes) or await _road_of(client)
         manifests.notices.append(f"planned for the road {road}: {why}; choose with --road")
     return Live(manifests, road)
 

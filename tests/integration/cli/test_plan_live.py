@@ -28,6 +28,7 @@ from tests.integration.cli.clusters import (
     queue,
     user,
     write_spec,
+    write_status,
 )
 from tests.integration.cli.conftest import Dqo
 
@@ -58,13 +59,19 @@ def cluster(plane: ControlPlane, dqo: Dqo) -> ControlPlane:
 
 
 def test_present_and_planned_quotas_stand_side_by_side(cluster: ControlPlane, dqo: Dqo) -> None:
-    """On the road that this project's definitions speak for, which is said."""
+    """On the road on which quotas are in force, which is said."""
     write_spec(cluster, TEAMS[1], groups("10"), effective("8"))
     write_spec(cluster, TEAMS[2], groups("30"), effective("15"))
     printed = dqo(cluster.kubeconfig(), "plan")
     assert printed.code == 0, printed.err
     assert row(printed.out, "a") == ["a", "batch", "cpu", "10", "8 → 5", "25.0 %", "▼ falls"]
     assert row(printed.out, "b") == ["b", "batch", "cpu", "30", "15", "75.0 %", "unchanged"]
+    assert "planned for the road spec: ClusterQueue/a has the annotation" in in_one_line(printed.out)
+
+
+def test_without_quotas_in_force_the_definitions_tell_the_road(cluster: ControlPlane, dqo: Dqo) -> None:
+    """Those of this project are there where Kueue has none of its own."""
+    printed = dqo(cluster.kubeconfig(), "plan")
     assert "planned for the road spec: the definition" in in_one_line(printed.out)
     assert "came with kueue-dqo" in in_one_line(printed.out)
 
@@ -91,6 +98,18 @@ def test_what_a_plan_says_is_unchanged_once_it_is_written(cluster: ControlPlane,
     printed = dqo(cluster.kubeconfig(), "plan", "--detailed-exitcode")
     assert printed.code == 0, printed.out
     assert [row(printed.out, name)[-1] for name in ("teams", "a", "b")] == ["unchanged"] * 3
+
+
+def test_effective_quotas_in_the_status_are_the_road(status_plane: ControlPlane, dqo: Dqo) -> None:
+    """Whosever the definitions are: what is in force there is unchanged, and no false alarm before an upgrade."""
+    status_plane.admin.apply(*TEAMS, provider(), orchestrator())
+    kubeconfig = status_plane.kubeconfig()
+    assert dqo(kubeconfig, "capacity", "set", "p", "batch/cpu=20").code == 0
+    write_status(status_plane, TEAMS[1], effective("5"))
+    write_status(status_plane, TEAMS[2], effective("15"))
+    printed = dqo(kubeconfig, "plan")
+    assert "planned for the road status: ClusterQueue/a has effective quotas of" in in_one_line(printed.out)
+    assert [row(printed.out, name)[-1] for name in ("a", "b")] == ["unchanged"] * 2
 
 
 def test_the_road_can_be_chosen(cluster: ControlPlane, dqo: Dqo) -> None:
