@@ -162,7 +162,7 @@ def _serve(
     entry.outcome = Outcome.ADMITTED
     workload.tried = None
     workload.cluster_queue = queue.name
-    workload.assigned = entry.assignment.assigned()
+    workload.give(entry.assignment.assigned())
     state.hold(workload)
 
 

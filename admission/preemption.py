@@ -76,30 +76,35 @@ def satisfies(policy: str, preemptor: WorkloadState, candidate: WorkloadState) -
 def candidates_order(state: State, queue: str, *, by_history: bool = True) -> Callable[[WorkloadState], Any]:
     """The key to sort candidates by: those on their way already, then other queues', low priority, newest admitted."""
 
+    def key(workload: WorkloadState) -> tuple[Any, ...]:
+        return (
+            not workload.is_true(EVICTED),
+            workload.cluster_queue == queue,
+            workload.priority,
+            -_reserved_at(state, workload),
+            workload.order,
+        )
+
+    if not by_history or not state.history:
+        return key
+
     def compare(one: WorkloadState, other: WorkloadState) -> int:
-        for this, that in (
-            (not one.is_true(EVICTED), not other.is_true(EVICTED)),
-            (one.cluster_queue == queue, other.cluster_queue == queue),
-        ):
-            if this != that:
-                return 1 if this else -1
-        if by_history and one.cluster_queue == other.cluster_queue and one.local_queue != other.local_queue:
-            used, used_by_other = state.history.get(one.local_queue), state.history.get(other.local_queue)
-            if used is not None and used_by_other is not None and used != used_by_other:
-                return -1 if used > used_by_other else 1
-        if one.priority != other.priority:
-            return -1 if one.priority < other.priority else 1
-        at, at_other = _reserved_at(state, one), _reserved_at(state, other)
-        if at != at_other:
-            return -1 if at > at_other else 1
-        return one.order - other.order
+        this, that = key(one), key(other)
+        used = state.history.get(one.local_queue), state.history.get(other.local_queue)
+        if this[:2] == that[:2] and one.cluster_queue == other.cluster_queue and one.local_queue != other.local_queue:
+            mine, theirs = used
+            counts = state.queues[one.cluster_queue].uses_history
+            if counts and mine is not None and theirs is not None and mine != theirs:
+                return -1 if mine > theirs else 1
+        return (this > that) - (this < that)
 
     return cmp_to_key(compare)
 
 
-def _reserved_at(state: State, workload: WorkloadState) -> Any:
+def _reserved_at(state: State, workload: WorkloadState) -> float:
+    """When it got its reservation, in seconds since the epoch."""
     reserved = workload.conditions.get(QUOTA_RESERVED)
-    return reserved.at if reserved is not None and reserved.status else state.now
+    return (reserved.at if reserved is not None and reserved.status else state.now).timestamp()
 
 
 class _Variant(enum.Enum):

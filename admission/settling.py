@@ -187,7 +187,7 @@ class Simulation:
             node.parent = cohorts[obj.parent]
             node.parent.queues.append(node)
         for workload in queue.holders.values():
-            for pair, amount in workload.usage().items():
+            for pair, amount in workload.held.items():
                 node.usage[pair] = node.usage.get(pair, 0) + amount
         return queue
 
@@ -278,18 +278,20 @@ class Simulation:
         if admission is None or admission.cluster_queue not in self.state.queues:
             return
         workload.cluster_queue = admission.cluster_queue
-        workload.assigned = tuple(
-            PodSetAssigned(
-                each.name,
-                each.count or 0,
-                dict(each.flavors),
-                {
-                    name: -(-amount.nanos // unit_nanos(name))
-                    for name, amount in each.resource_usage.items()
-                    if amount is not None
-                },
+        workload.give(
+            tuple(
+                PodSetAssigned(
+                    each.name,
+                    each.count or 0,
+                    dict(each.flavors),
+                    {
+                        name: -(-amount.nanos // unit_nanos(name))
+                        for name, amount in each.resource_usage.items()
+                        if amount is not None
+                    },
+                )
+                for each in admission.pod_set_assignments
             )
-            for each in admission.pod_set_assignments
         )
         self.state.hold(workload)
 
@@ -315,7 +317,7 @@ class Simulation:
         )
         if fewer != workload.assigned:
             self.state.release(workload)
-            workload.assigned = fewer
+            workload.give(fewer)
             self.state.hold(workload)
             self._wake(workload.cluster_queue)
 
@@ -468,7 +470,8 @@ class Simulation:
             self._dirty.add(self._root_of(name))
             self._wake(name)
         if not keeps:
-            workload.cluster_queue, workload.assigned = "", ()
+            workload.cluster_queue = ""
+            workload.give(())
 
     def _in_tree_of(self, name: str) -> Iterator[QueueState]:
         queue = self.state.queues[name]
@@ -566,7 +569,7 @@ class Simulation:
         used: dict[str, int] = {}
         for other in self.state.queues[workload.cluster_queue].holders.values():
             if other.local_queue == workload.local_queue and other.is_true(ADMITTED):
-                for pair, amount in other.usage().items():
+                for pair, amount in other.held.items():
                     used[pair.resource] = used.get(pair.resource, 0) + amount
         ledger.settle(workload.local_queue, _total(workload), used, self.state.now)
         self.state.history[workload.local_queue] = self._usage_of(workload)

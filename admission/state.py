@@ -63,6 +63,9 @@ class WorkloadState:
     cluster_queue: str = ""
     """Where quota is reserved; empty where none is."""
     assigned: tuple[PodSetAssigned, ...] = ()
+    """Given by `give` alone, which reckons the sum of it."""
+    held: Amounts = field(default_factory=dict)
+    """What it holds, by pair."""
     checks: list[AdmissionCheckState] = field(default_factory=list)
     requeue: RequeueState | None = None
     evictions: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -125,20 +128,18 @@ class WorkloadState:
             found.append({resource: amount * count for resource, amount in pods.requests.items()})
         return found
 
-    def usage(self) -> Amounts:
-        """What it holds."""
-        found: Amounts = {}
-        for assigned in self.assigned:
-            for resource, flavor in assigned.flavors.items():
+    def give(self, assigned: tuple[PodSetAssigned, ...]) -> None:
+        """Says what it was given; nothing takes it away."""
+        self.assigned = assigned
+        self.held = {}
+        for each in assigned:
+            for resource, flavor in each.flavors.items():
                 pair = Pair(flavor, resource)
-                found[pair] = found.get(pair, 0) + assigned.usage.get(resource, 0)
-        return found
+                self.held[pair] = self.held.get(pair, 0) + each.usage.get(resource, 0)
 
     def uses(self, pairs: frozenset[Pair]) -> bool:
         """Whether it was given any of these."""
-        return any(
-            Pair(flavor, resource) in pairs for each in self.assigned for resource, flavor in each.flavors.items()
-        )
+        return not pairs.isdisjoint(self.held)
 
 
 @dataclass(slots=True, eq=False)
@@ -187,24 +188,24 @@ class State:
         """Puts its usage on the books."""
         queue = self.queues[workload.cluster_queue]
         queue.holders[workload.key] = workload
-        queue.node.add(workload.usage())
+        queue.node.add(workload.held)
 
     def release(self, workload: WorkloadState) -> None:
         """Takes its usage off the books."""
         queue = self.queues[workload.cluster_queue]
         if queue.holders.pop(workload.key, None) is not None:
-            queue.node.remove(workload.usage())
+            queue.node.remove(workload.held)
 
 
 def removed(state: State, workloads: Iterator[WorkloadState] | list[WorkloadState]) -> list[WorkloadState]:
     """Takes the usage of these away for a while; give the answer to `restored`."""
     taken = list(workloads)
     for each in taken:
-        state.queues[each.cluster_queue].node.remove(each.usage())
+        state.queues[each.cluster_queue].node.remove(each.held)
     return taken
 
 
 def restored(state: State, workloads: list[WorkloadState]) -> None:
     """Puts back what `removed` took, in the reverse order."""
     for each in reversed(workloads):
-        state.queues[each.cluster_queue].node.add(each.usage())
+        state.queues[each.cluster_queue].node.add(each.held)

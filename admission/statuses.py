@@ -133,7 +133,7 @@ def _usage(queue: QueueState, holders: Iterable[WorkloadState]) -> list[Manifest
     """By flavor and resource: the sum, and what of it is above the nominal quota of a queue in a cohort."""
     held: Amounts = {}
     for workload in holders:
-        for pair, amount in workload.usage().items():
+        for pair, amount in workload.held.items():
             held[pair] = held.get(pair, 0) + amount
     return [
         {"name": flavor, "resources": [_resource(queue, Pair(flavor, name), held) for name in sorted(group.resources)]}
