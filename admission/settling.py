@@ -83,6 +83,10 @@ class Simulation:
         """ClusterQueues that admit nothing."""
         self.cyclic: set[str] = set()
         """ClusterQueues below Cohorts that are their own ancestors."""
+        self._roots: dict[str, str] = {}
+        self._trees: dict[str, list[str]] = {}
+        self._waits_in: dict[str, str] = {}
+        """The ClusterQueue of each Workload that waits."""
         self._came = 0
         self._dirty: set[str] = set()
         """Roots of which some head has to be looked at."""
@@ -153,7 +157,15 @@ class Simulation:
         self.inactive = {
             name for name, queue in queues.items() if not cluster_queue_activity(self.world, queue.object).is_active
         }
+        self._roots = {name: self._found_root(queue) for name, queue in queues.items()}
+        self._trees = {}
+        for name, root in sorted(self._roots.items()):
+            self._trees.setdefault(root, []).append(name)
         self._queue_up(changed)
+
+    def _found_root(self, queue: QueueState) -> str:
+        node = queue.node
+        return f"ClusterQueue/{node.name}" if node.parent is None or node.name in self.cyclic else node.root.name
 
     @property
     def _cluster_queues(self) -> dict[str, ClusterQueue]:
@@ -416,18 +428,17 @@ class Simulation:
 
     def _enqueue(self, workload: WorkloadState, local: LocalQueue | None, name: str) -> None:
         is_gated = bool(workload.counted.object.metadata.annotations.get(ADMISSION_GATED_BY))
-        for pending in self.pending.values():
-            if pending.name != name:
-                pending.delete(workload.key)
+        if self._waits_in.get(workload.key, name) != name:
+            self._leave(workload)
         if is_gated:
             text = workload.counted.object.metadata.annotations[ADMISSION_GATED_BY]
             message = f"Admission is gated by: {text}"
             self._set(workload, QUOTA_RESERVED, status=False, reason="AdmissionGated", message=message)
         stopped = local is None or local.spec is None or local.spec.stop_policy is not StopPolicy.NONE
         if is_gated or stopped or name not in self.pending or self._is_held_back(workload):
-            if name in self.pending:
-                self.pending[name].delete(workload.key)
+            self._leave(workload)
             return
+        self._waits_in[workload.key] = name
         self.pending[name].add(workload, self.state.now)
         self._dirty.add(self._root_of(name))
         self._recounted(name)
@@ -437,8 +448,8 @@ class Simulation:
         return any(each.state in (CheckState.REJECTED, CheckState.RETRY) for each in workload.checks)
 
     def _root_of(self, queue: str) -> str:
-        node = self.state.queues[queue].node
-        return node.name if queue in self.cyclic else node.root.name if node.parent is not None else f"\0{queue}"
+        """The root of its tree; of one without a Cohort, or below a cycle, one of its own."""
+        return self._roots[queue]
 
     def _wake(self, *queues: str) -> None:
         for name in queues:
@@ -453,10 +464,11 @@ class Simulation:
 
     def _leave(self, workload: WorkloadState) -> None:
         """It waits no longer, and others may be heads, or have what a head kept from them."""
-        for name, pending in self.pending.items():
-            if pending.delete(workload.key):
-                self._dirty.add(self._root_of(name))
-                self._recounted(name)
+        name = self._waits_in.pop(workload.key, "")
+        if name in self.pending:
+            self.pending[name].delete(workload.key)
+            self._dirty.add(self._root_of(name))
+            self._recounted(name)
 
     def _release(self, workload: WorkloadState, *, keeps: bool = False) -> None:
         """Takes its reservation away. `keeps`: it still says what it had."""
@@ -474,12 +486,8 @@ class Simulation:
             workload.give(())
 
     def _in_tree_of(self, name: str) -> Iterator[QueueState]:
-        queue = self.state.queues[name]
-        if name in self.cyclic or queue.node.parent is None:
-            yield queue
-            return
-        for node in queue.node.root.queues_below():
-            yield self.state.queues[node.name]
+        for each in self._trees[self._root_of(name)]:
+            yield self.state.queues[each]
 
     def _set(self, workload: WorkloadState, kind: str, *, status: bool, reason: str, message: str) -> None:
         before = workload.conditions.get(kind)
@@ -633,13 +641,12 @@ class Simulation:
             if not self._to_wake:
                 return
             roots, self._to_wake = self._to_wake, set()
-            for name, pending in self.pending.items():
-                if (
-                    name not in self.cyclic
-                    and self._root_of(name) in roots
-                    and pending.wake(self._is_selected, self.state.now)
-                ):
-                    self._dirty.add(self._root_of(name))
+            for root in sorted(roots):
+                woken = [
+                    self.pending[name].wake(self._is_selected, self.state.now) for name in self._trees.get(root, ())
+                ]
+                if any(woken):
+                    self._dirty.add(root)
 
     def _report_loop(self) -> None:
         looping = sorted(key for key, count in self._preemptions.items() if count > _MOST_PREEMPTIONS // 2)
@@ -673,7 +680,7 @@ class Simulation:
     def _heads(self) -> list[tuple[WorkloadState, QueueState]]:
         """Of all active queues of the trees in which something is to be looked at."""
         roots, self._dirty = self._dirty, set()
-        names = [name for name in sorted(self.pending) if name not in self.inactive and self._root_of(name) in roots]
+        names = sorted(name for root in roots for name in self._trees.get(root, ()) if name not in self.inactive)
         heads = ((self.pending[name].pop(), self.state.queues[name]) for name in names)
         return [(workload, queue) for workload, queue in heads if workload is not None]
 
@@ -700,6 +707,7 @@ class Simulation:
         """Returns whether heads of the tree have to be looked at again: that this one comes back alone is no reason."""
         workload = entry.workload
         if entry.outcome is Outcome.ADMITTED:
+            self._waits_in.pop(workload.key, None)
             self._admitted(workload)
             return True
         self._set(workload, QUOTA_RESERVED, status=False, reason=_PENDING, message=entry.message)
