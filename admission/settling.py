@@ -73,7 +73,9 @@ class Settled:
 class Simulation:
     """A cluster's queues and Workloads. Take steps with `apply`; read it with `admission.statuses`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_cycles: bool = True) -> None:
+        """With `keeps_cycles` the answer to a step tells each cycle, with all that was looked at in it."""
+        self._keeps_cycles = keeps_cycles
         self.world = World()
         self.state = State(now=_BEGINNING)
         self.workloads: dict[str, WorkloadState] = {}
@@ -694,7 +696,8 @@ class Simulation:
                 key: self.ledger.usage_of(key, self._local_weight(key)) for key in self.world.of_kind(LOCAL_QUEUE)
             }
         entries = cycle.run(self.state, heads, self._refusal)
-        self._settled.cycles.append(entries)
+        if self._keeps_cycles:
+            self._settled.cycles.append(entries)
         for entry in entries:
             if self._after(entry):
                 self._dirty.add(self._root_of(entry.queue.name))

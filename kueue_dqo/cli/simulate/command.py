@@ -46,7 +46,7 @@ def simulate(
     if not paths:
         msg = "name what is to be simulated: -f PATH (a file, a folder, or - for standard input)"
         raise CommandError(msg)
-    simulation = Simulation()
+    simulation = Simulation(keeps_cycles=trace)
     for step in read_steps(paths, max_file_size):
         _take(simulation, step, output, trace=trace)
     if output != TABLE:
