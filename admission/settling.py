@@ -85,6 +85,8 @@ class Simulation:
         """ClusterQueues that admit nothing."""
         self.cyclic: set[str] = set()
         """ClusterQueues below Cohorts that are their own ancestors."""
+        self.cycles = 0
+        """Scheduling cycles so far."""
         self._roots: dict[str, str] = {}
         self._trees: dict[str, list[str]] = {}
         self._waits_in: dict[str, str] = {}
@@ -696,6 +698,7 @@ class Simulation:
                 key: self.ledger.usage_of(key, self._local_weight(key)) for key in self.world.of_kind(LOCAL_QUEUE)
             }
         entries = cycle.run(self.state, heads, self._refusal)
+        self.cycles += 1
         if self._keeps_cycles:
             self._settled.cycles.append(entries)
         for entry in entries:

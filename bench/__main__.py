@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 from bench import (
+    admission,
     cloud_quota,
     convergence,
     failover,
@@ -37,6 +38,7 @@ FIGURES = {
     "gpu-aggregator": gpu_aggregator.measure,
     "cloud-quota": cloud_quota.measure,
     "multikueue": multikueue.measure,
+    "admission": admission.measure,
 }
 
 
