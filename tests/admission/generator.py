@@ -27,11 +27,11 @@ CONFIGURATIONS: Final[dict[str, Manifest]] = {
 }
 """Each needs a manager of its own."""
 
-_CPU: Final = ("500m", "1", "1", "2", "2", "3", "4", "5")
+_CPU: Final = ("500m", "1", "1", "2", "2", "3", "3", "4")
 _MEMORY: Final = ("512Mi", "1Gi", "1Gi", "2Gi", "3Gi")
 _POLICIES: Final[Manifest] = {
-    "withinClusterQueue": ("Never", "LowerPriority", "LowerPriority", "LowerOrNewerEqualPriority"),
-    "reclaimWithinCohort": ("Never", "Any", "Any", "LowerPriority"),
+    "withinClusterQueue": ("Never", "LowerPriority", "LowerPriority", "LowerPriority", "LowerOrNewerEqualPriority"),
+    "reclaimWithinCohort": ("Never", "Any", "Any", "Any", "LowerPriority"),
 }
 _FUNGIBILITY: Final[Manifest] = {
     "whenCanBorrow": ("MayStopSearch", "TryNextFlavor"),
@@ -39,6 +39,7 @@ _FUNGIBILITY: Final[Manifest] = {
 }
 _WEIGHTS: Final = ("0", "500m", "1", "1", "2", "3")
 _CHECK_STATES: Final = ("Ready", "Ready", "Ready", "Retry", "Rejected")
+_FIRST_HOUR: Final = 8
 _ZONES: Final = ("east", "west")
 _TAINT: Final = {"key": "spot", "value": "true", "effect": "NoSchedule"}
 
@@ -88,7 +89,7 @@ class _Draw:
     touched: set[str] = field(default_factory=set)
     """What stands in the step already: an object stands in it once."""
     made: int = 0
-    at: int = 8
+    at: int = _FIRST_HOUR
     """The hour of the step."""
 
     def chance(self, probability: float) -> bool:
@@ -101,7 +102,7 @@ class _Draw:
 
     def steps(self) -> tuple[tuple[Manifest, ...], ...]:
         steps = [(*self.surroundings(), *(self.job() for _ in range(self.random.randint(3, 6))))]
-        for _ in range(self.random.randint(2, 4)):
+        for _ in range(self.random.randint(2, 3)):
             self.at += 1
             self.touched.clear()
             steps.append(tuple(self.step()))
@@ -151,8 +152,8 @@ class _Draw:
             spec: Manifest = {}
             if index:
                 spec["parentName"] = self.name(self.random.choice(names[:index]))
-            if self.chance(0.4):
-                spec["resourceGroups"] = self.groups(has_limits=index > 0, most=6)
+            if self.chance(0.25):
+                spec["resourceGroups"] = self.groups(has_limits=index > 0, most=3)
             if self.is_fair and self.chance(0.4):
                 spec["fairSharing"] = {"weight": self.random.choice(_WEIGHTS)}
             found.append({"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": self.name(name)}, "spec": spec})
@@ -160,7 +161,10 @@ class _Draw:
 
     def draw_queue(self, letter: str, cohorts: list[str]) -> None:
         in_cohort = bool(cohorts) and self.chance(0.92)
-        spec: Manifest = {"namespaceSelector": {}, "resourceGroups": self.groups(has_limits=in_cohort, most=8)}
+        spec: Manifest = {
+            "namespaceSelector": {},
+            "resourceGroups": self.groups(has_limits=in_cohort, most=5 if in_cohort else 7),
+        }
         if in_cohort:
             spec["cohortName"] = self.random.choice(cohorts)
         if self.chance(0.8):
@@ -169,7 +173,7 @@ class _Draw:
             spec["preemption"] = self.preemption()
         if len(self.flavors) > 1 and self.chance(0.6):
             spec["flavorFungibility"] = {key: self.random.choice(values) for key, values in _FUNGIBILITY.items()}
-        if self.is_fair and self.chance(0.6):
+        if self.is_fair and self.chance(0.5):
             spec["fairSharing"] = {"weight": self.random.choice(_WEIGHTS)}
         if self.kind == CHECKS:
             check: Manifest = {"name": self.name("check")}
@@ -203,10 +207,10 @@ class _Draw:
             resources = []
             for name in self.resources:
                 unit = "" if name == "cpu" else "Gi"
-                quota = {"name": name, "nominalQuota": f"{self.random.randint(0, most)}{unit}"}
-                if has_limits and self.chance(0.3):
-                    quota["borrowingLimit"] = f"{self.random.randint(0, 4)}{unit}"
-                if has_limits and self.chance(0.3):
+                quota = {"name": name, "nominalQuota": f"{self.random.randint(most // 4, most)}{unit}"}
+                if has_limits and self.chance(0.2):
+                    quota["borrowingLimit"] = f"{self.random.randint(0, 5)}{unit}"
+                if has_limits and self.chance(0.2):
                     quota["lendingLimit"] = f"{self.random.randint(0, 3)}{unit}"
                 resources.append(quota)
             flavors.append({"name": each["metadata"]["name"], "resources": resources})
@@ -234,7 +238,10 @@ class _Draw:
 
     def job(self) -> Manifest:
         self.made += 1
-        namespace = self.random.choice(self.local_queues)["metadata"]["namespace"]
+        # The first queue is filled first, and borrows; what the others are owed is claimed later.
+        others = self.local_queues[1:] or self.local_queues
+        is_first = self.chance(0.6 if self.at == _FIRST_HOUR else 0.1)
+        namespace = (self.local_queues[0] if is_first else self.random.choice(others))["metadata"]["namespace"]
         name = f"j{self.made:02}"
         self.jobs.append((namespace, name))
         self.touched.add(name)
@@ -253,7 +260,7 @@ class _Draw:
                 pod["nodeSelector"] = {"zone": self.random.choice(_ZONES)}
             if self.chance(0.5):
                 pod["tolerations"] = [{"key": "spot", "operator": "Exists"}]
-        pods = self.random.choice((1, 1, 2, 3)) if self.kind != PARTIAL else self.random.randint(2, 5)
+        pods = self.random.choice((1, 1, 1, 2, 3)) if self.kind != PARTIAL else self.random.randint(2, 5)
         stamp = f"2026-09-01T{self.at:02}:{self.made * 2 // 60:02}:{self.made * 2 % 60:02}Z"
         metadata: Manifest = {"name": name, "namespace": namespace, "labels": labels, "creationTimestamp": stamp}
         if self.kind == PARTIAL and self.chance(0.6):
@@ -264,7 +271,14 @@ class _Draw:
 
     def step(self) -> list[Manifest]:
         """One to three happenings."""
-        every: list[Callable[[], list[Manifest]]] = [self.new_jobs, self.new_jobs, self.end, self.end, self.requota]
+        every: list[Callable[[], list[Manifest]]] = [
+            self.new_jobs,
+            self.new_jobs,
+            self.new_jobs,
+            self.end,
+            self.end,
+            self.requota,
+        ]
         every += {CHECKS: [self.check] * 6, STOPS: [self.stop, self.stop, self.stop, self.deactivate]}.get(
             self.kind, []
         )
@@ -290,7 +304,7 @@ class _Draw:
         return [dict(obj)]
 
     def new_jobs(self) -> list[Manifest]:
-        return [self.job() for _ in range(self.random.randint(1, 3))]
+        return [self.job() for _ in range(self.random.randint(1, 2))]
 
     def end(self) -> list[Manifest]:
         """A Job is deleted, or it has finished."""
@@ -309,7 +323,7 @@ class _Draw:
     def requota(self) -> list[Manifest]:
         queue = self.random.choice(self.queues)
         has_limits = "cohortName" in queue["spec"]
-        changed = {**queue["spec"], "resourceGroups": self.groups(has_limits=has_limits, most=9)}
+        changed = {**queue["spec"], "resourceGroups": self.groups(has_limits=has_limits, most=6)}
         return self.changed(queue, changed)
 
     def stop(self) -> list[Manifest]:

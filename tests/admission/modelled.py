@@ -25,6 +25,11 @@ class Modelled(NamedTuple):
     findings: tuple[str, ...]
     """What it has to say about the step, loops included."""
 
+    @property
+    def loops(self) -> bool:
+        """Whether Workloads preempt one another for ever."""
+        return any("again and again" in each for each in self.findings)
+
 
 def write_steps(folder: Path, steps: Sequence[Sequence[Manifest]], configuration: Manifest | None) -> None:
     """The folders 01, 02, … of `dqo simulate -f`, each with one file; the Configuration is in the first."""

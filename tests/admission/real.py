@@ -3,7 +3,7 @@
 When has Kueue settled? It tells nobody, and what it sets aside it looks at again in batches, a second after the cause.
 So a marker goes round: a Workload of a queue of its own that waits until the one before it is deleted, and is admitted
 by the same road, controllers, batch and scheduler, as all that was caused before. A cluster in which nothing was
-written during a whole round of the marker has settled.
+changed during a whole round of the marker has settled.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Seen:
 
 
 class Watched:
-    """All objects of some kinds as they are now, kept by watches, and how often each cluster's were written."""
+    """All objects of some kinds as they are now, kept by watches, and how often each cluster's were changed."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
@@ -86,7 +86,11 @@ class Watched:
             thread.join()
 
     def writes(self) -> Counter[str]:
-        """How many there were until now, by the part of a name before the first hyphen. Raises what a watch raised."""
+        """How many there were until now, by the part of a name before the first hyphen. Raises what a watch raised.
+
+        That the message about a waiting Workload has changed is none: where two resources are short, Kueue names
+        either, by chance, and looks at the head of a StrictFIFO queue again and again.
+        """
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -134,7 +138,9 @@ class Watched:
         owner = _owner(namespace or metadata["name"])
         key = (owner, f"{plural}/{namespace}", metadata["name"])
         with self._lock:
-            self._writes[owner] += 1
+            before = self._objects.get(key)
+            if before is None or event["type"] == "DELETED" or _state_of(before) != _state_of(obj):
+                self._writes[owner] += 1
             if event["type"] == "DELETED":
                 self._objects.pop(key, None)
             else:
@@ -184,7 +190,7 @@ class _Run:
         self._actions = self._all_actions()
 
     def has_settled(self, before: Counter[str], after: Counter[str]) -> bool:
-        """Whether nothing was written in a round, or it has been restless for so long that nobody waits any more."""
+        """Whether nothing was changed in a round, or it has been restless for so long that nobody waits any more."""
         self._rounds += 1
         if before[self._owner] == after[self._owner]:
             return True
@@ -302,7 +308,7 @@ class _Marker:
         self._watched = watched
         self._number = 0
         metadata = {"name": _MARKER}
-        quota = {"name": _MARKER, "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+        quota = {"name": _MARKER, "resources": [{"name": "cpu", "nominalQuota": "1000"}]}
         self._admin.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
             {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": metadata, "spec": {}},
@@ -334,9 +340,9 @@ class _Marker:
         self._wait("True")
 
     def _create(self) -> None:
-        """Each has a priority of its own: Kueue sets equal ones aside without a look."""
+        """No two in a row are equal: Kueue sets equal ones aside without a look."""
         self._number += 1
-        container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+        container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": self._request}}}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
         pods = [{"name": "main", "count": 1, "template": template}]
         self._admin.apply(
@@ -348,6 +354,11 @@ class _Marker:
             }
         )
 
+    @property
+    def _request(self) -> str:
+        """Of cpu; two do not fit. By it, the queue's counters show whether they have the newest."""
+        return str(501 + self._number % 400)
+
     def _wait(self, reserved: str) -> None:
         name = f"m{self._number}"
 
@@ -355,14 +366,38 @@ class _Marker:
             self._watched.writes()
             found = self._watched.workload(_MARKER, name) or {}
             conditions = (found.get("status") or {}).get("conditions") or []
-            return any(each["type"] == "QuotaReserved" and each["status"] == reserved for each in conditions)
+            is_said = any(each["type"] == "QuotaReserved" and each["status"] == reserved for each in conditions)
+            return is_said and (reserved == "False" or self._is_counted())
 
         eventually(holds, f"the marker {name} has QuotaReserved={reserved}")
+
+    def _is_counted(self) -> bool:
+        for each in self._watched.objects(_MARKER):
+            if each["kind"] == "ClusterQueue":
+                usage = (each.get("status") or {}).get("flavorsUsage") or []
+                return any(flavor["resources"][0]["total"] == self._request for flavor in usage)
+        return False
 
 
 def token_of(plane: ControlPlane) -> str:
     """The administrator's."""
     return str(json.loads(plane.kubeconfig().read_text())["users"][0]["user"]["token"])
+
+
+def _state_of(obj: Manifest) -> Manifest:
+    """What counts as a change."""
+    status = dict(obj.get("status") or {})
+    conditions = status.pop("conditions", None) or []
+    said = {
+        each["type"]: (each["status"], each["reason"], each.get("message", "") if each["status"] == "True" else "")
+        for each in conditions
+    }
+    return {
+        "spec": obj["spec"],
+        "status": status,
+        "conditions": said,
+        "deleted": "deletionTimestamp" in obj["metadata"],
+    }
 
 
 def _owner(name: str) -> str:
