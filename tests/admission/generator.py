@@ -55,21 +55,31 @@ class Cluster:
     steps: tuple[tuple[Manifest, ...], ...]
     """As those of `dqo simulate`: an object seen before is changed, one with a deletionTimestamp is deleted, a Job with
     only a status has finished, a Workload with a Job as its owner is that Job's."""
+    copy: int = 0
 
     @property
     def name(self) -> str:
-        """`s0017-afs`."""
-        return f"s{self.seed:04}-{self.kind}"
+        """`s0017-afs`, a copy `s0017-afs-1`."""
+        return f"s{self.seed:04}-{self.kind}" + (f"-{self.copy}" if self.copy else "")
+
+    @property
+    def prefix(self) -> str:
+        """What each of its names, or its namespaces' names, begins with, before a hyphen."""
+        return _prefix(self.seed, self.copy)
 
 
-def cluster(seed: int) -> Cluster:
-    """The cluster of a seed, which is not negative."""
+def cluster(seed: int, copy: int = 0) -> Cluster:
+    """The cluster of a seed, which is not negative; a copy of it has other names."""
     kind = KINDS[seed % len(KINDS)]
-    draw = _Draw(random.Random(seed), seed, kind)
+    draw = _Draw(random.Random(seed), _prefix(seed, copy), kind)
     is_fair = kind == FAIR or (kind in {CONTEND, TREE} and draw.chance(0.4))
     configuration = "history" if kind == HISTORY else "fair" if is_fair else "plain"
     draw.is_fair = is_fair
-    return Cluster(seed, kind, configuration, draw.steps())
+    return Cluster(seed, kind, configuration, draw.steps(), copy)
+
+
+def _prefix(seed: int, copy: int) -> str:
+    return f"s{seed}c{copy}" if copy else f"s{seed}"
 
 
 @dataclass(slots=True)
@@ -77,7 +87,7 @@ class _Draw:
     """One cluster while it is drawn."""
 
     random: random.Random
-    seed: int
+    prefix: str
     kind: str
     is_fair: bool = False
     resources: tuple[str, ...] = ("cpu",)
@@ -96,7 +106,7 @@ class _Draw:
         return self.random.random() < probability
 
     def name(self, what: str) -> str:
-        return f"s{self.seed}-{what}"
+        return f"{self.prefix}-{what}"
 
     # --- what there is -----------------------------------------------------------------------------------------------
 

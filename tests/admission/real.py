@@ -185,7 +185,7 @@ class _Run:
         self.is_over = False
         self._watched = watched
         self._writers = writers
-        self._owner = f"s{cluster.seed}"
+        self._owner = cluster.prefix
         self._rounds = 0
         self._actions = self._all_actions()
 
