@@ -41,22 +41,23 @@ def row_of(workload: WorkloadState) -> Row:
     if workload.cluster_queue:
         queue = f"{queue} → {workload.cluster_queue}"
     state, why = _state(workload)
-    return Row(_named(workload), queue, str(workload.priority), state, _flavors(workload), why)
+    return Row(named(workload), queue, str(workload.priority), state, _flavors(workload), why)
 
 
 def trace_of(settled: Settled) -> Iterator[str]:
     """What each scheduling cycle of a step made of each head, in the order in which they were served."""
     for number, entries in enumerate(settled.cycles, start=1):
         for entry in entries:
-            text = f"cycle {number}: {entry.queue.name}: {_named(entry.workload)} {_OUTCOMES[entry.outcome]}"
+            text = f"cycle {number}: {entry.queue.name}: {named(entry.workload)} {_OUTCOMES[entry.outcome]}"
             if entry.targets and entry.outcome is Outcome.PREEMPTS:
-                text += " " + ", ".join(f"{_named(target.workload)} ({target.reason})" for target in entry.targets)
+                text += " " + ", ".join(f"{named(target.workload)} ({target.reason})" for target in entry.targets)
             if entry.outcome is not Outcome.ADMITTED and entry.message:
                 text += f": {entry.message}"
             yield text
 
 
-def _named(workload: WorkloadState) -> str:
+def named(workload: WorkloadState) -> str:
+    """`namespace/name` of its Job, or its own."""
     job = workload.counted.job
     return f"{workload.namespace}/{job}" if job else workload.key
 
