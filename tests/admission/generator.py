@@ -23,7 +23,8 @@ _BOTH: Final = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
 CONFIGURATIONS: Final[dict[str, Manifest]] = {
     "plain": {},
     "fair": {"fairSharing": {"preemptionStrategies": _BOTH}},
-    "history": {"admissionFairSharing": {"usageHalfLifeTime": "168h", "usageSamplingInterval": "5m"}},
+    # What is admitted weighs at once half of what it asks for: how long a test takes decides nothing.
+    "history": {"admissionFairSharing": {"usageHalfLifeTime": "168h", "usageSamplingInterval": "168h"}},
 }
 """Each needs a manager of its own."""
 
@@ -39,7 +40,6 @@ _FUNGIBILITY: Final[Manifest] = {
 }
 _WEIGHTS: Final = ("0", "500m", "1", "1", "2", "3")
 _CHECK_STATES: Final = ("Ready", "Ready", "Ready", "Retry", "Rejected")
-_FIRST_HOUR: Final = 8
 _ZONES: Final = ("east", "west")
 _TAINT: Final = {"key": "spot", "value": "true", "effect": "NoSchedule"}
 
@@ -99,8 +99,8 @@ class _Draw:
     touched: set[str] = field(default_factory=set)
     """What stands in the step already: an object stands in it once."""
     made: int = 0
-    at: int = _FIRST_HOUR
-    """The hour of the step."""
+    at: int = 0
+    """The number of the step, and its minute."""
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -250,7 +250,7 @@ class _Draw:
         self.made += 1
         # The first queue is filled first, and borrows; what the others are owed is claimed later.
         others = self.local_queues[1:] or self.local_queues
-        is_first = self.chance(0.6 if self.at == _FIRST_HOUR else 0.1)
+        is_first = self.chance(0.6 if not self.at else 0.1)
         namespace = (self.local_queues[0] if is_first else self.random.choice(others))["metadata"]["namespace"]
         name = f"j{self.made:02}"
         self.jobs.append((namespace, name))
@@ -271,7 +271,7 @@ class _Draw:
             if self.chance(0.5):
                 pod["tolerations"] = [{"key": "spot", "operator": "Exists"}]
         pods = self.random.choice((1, 1, 1, 2, 3)) if self.kind != PARTIAL else self.random.randint(2, 5)
-        stamp = f"2026-09-01T{self.at:02}:{self.made * 2 // 60:02}:{self.made * 2 % 60:02}Z"
+        stamp = f"2026-09-01T08:{self.at:02}:{self.made * 2:02}Z"
         metadata: Manifest = {"name": name, "namespace": namespace, "labels": labels, "creationTimestamp": stamp}
         if self.kind == PARTIAL and self.chance(0.6):
             fewest = self.random.randint(1, pods - 1)
@@ -325,7 +325,7 @@ class _Draw:
         self.jobs.remove(found)
         head = {"apiVersion": "batch/v1", "kind": "Job"}
         if self.chance(0.7):
-            gone = {"name": name, "namespace": namespace, "deletionTimestamp": f"2026-09-01T{self.at:02}:30:00Z"}
+            gone = {"name": name, "namespace": namespace, "deletionTimestamp": f"2026-09-01T08:{self.at:02}:59Z"}
             return [{**head, "metadata": gone}]
         done = {"conditions": [{"type": "Complete", "status": "True"}]}
         return [{**head, "metadata": {"name": name, "namespace": namespace}, "status": done}]
