@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.admission.comparison import MESSAGE_UNSTABLE, REASON_UNSTABLE, Settled, decisions, differences
+from tests.admission.comparison import REASON_UNSTABLE, Settled, decisions, differences
 from tests.admission.generator import CONFIGURATIONS, Cluster
 from tests.admission.modelled import modelled, write_steps
 from tests.admission.real import Seen, run
@@ -47,7 +47,6 @@ def compared(seen: Seen, folder: Path) -> Compared:
     steps = folder / cluster.name
     write_steps(steps, cluster.steps, CONFIGURATIONS[cluster.configuration])
     found = modelled(steps)
-    unstable = _unstable(cluster)
     words: list[str] = []
     for number, (real, model) in enumerate(zip(seen.after, found, strict=True), 1):
         if model.loops or number in seen.restless:
@@ -57,7 +56,7 @@ def compared(seen: Seen, folder: Path) -> Compared:
         lines = differences(decisions(real), decisions(model.settled))
         if lines:
             return Compared(seen, steps, tuple(f"step {number}: {line}" for line in lines), tuple(words))
-        words += [f"step {number}: {each}" for each in differences(real, model.settled, unstable(real, model.settled))]
+        words += [f"step {number}: {each}" for each in differences(real, model.settled, _unstable(real, model.settled))]
     return Compared(seen, steps, (), tuple(words))
 
 
@@ -70,28 +69,14 @@ def report(found: Iterable[Compared]) -> str:
     )
 
 
-def _unstable(cluster: Cluster) -> Callable[[Settled, Settled], Mapping[str, list[str]]]:
-    """Whose messages are chance: where several resources can be short, Kueue goes through them in any order."""
-    several = {
-        f"Workload {each['metadata']['namespace']}/{each['metadata']['name']}"
-        for step in cluster.steps
-        for each in step
-        if each["kind"] == "Job"
-        and "spec" in each
-        and len(each["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]) > 1
+def _unstable(real: Settled, model: Settled) -> Mapping[str, list[str]]:
+    """Messages that a race or an eviction left behind are chance, and whether one was ever looked at."""
+    return {
+        f"Workload {name}": [REASON_UNSTABLE]
+        for settled in (real, model)
+        for name, workload in settled["workloads"].items()
+        if _is_chance(workload["conditions"].get("QuotaReserved"))
     }
-
-    def unstable(real: Settled, model: Settled) -> Mapping[str, list[str]]:
-        """A message that a race or an eviction left behind is chance as well; one never looked at has none."""
-        left = {
-            f"Workload {name}"
-            for settled in (real, model)
-            for name, workload in settled["workloads"].items()
-            if _is_chance(workload["conditions"].get("QuotaReserved"))
-        }
-        return {name: [MESSAGE_UNSTABLE] for name in several} | {name: [REASON_UNSTABLE] for name in left}
-
-    return unstable
 
 
 def _is_chance(condition: Mapping[str, str] | None) -> bool:

@@ -27,6 +27,11 @@ MESSAGE_UNSTABLE: Final = "QuotaReserved"
 REASON_UNSTABLE: Final = "QuotaReserved!"
 """In a list of what does not count: QuotaReserved's message and reason."""
 _UID: Final = re.compile(r"UID: [^,)]*")
+_LACKS: Final = re.compile(
+    r"insufficient (?:unused )?quota for (?P<resource>\S+) in flavor (?P<flavor>[^ ,]+), "
+    r"(?P<how>\S+ more needed|previously considered .*? > maximum capacity \([^)]*\))"
+)
+"""What a message says of one resource in one flavor."""
 _ABSENT: Final = {"status": "False", "reason": "", "message": ""}
 _QUANTITIES: Final = frozenset({"total", "borrowed"})
 _CHECK: Final = ("name", "state", "message", "requeueAfterSeconds")
@@ -105,6 +110,37 @@ def decisions(settled: Settled) -> Settled:
         }
         kept["workloads"][name] = {**workload, "conditions": conditions}
     return kept
+
+
+def same_up_to_chance(one: str, other: str) -> bool:
+    """Whether both messages may stand for the same.
+
+    Kueue goes through the resources of a flavor in any order, and no further once one can never fit. So it is chance
+    which of several that can never fit is named, and whether those that are only short now are named beside it.
+    """
+    if one == other:
+        return True
+    if _LACKS.sub("", one).replace(", ", "") != _LACKS.sub("", other).replace(", ", ""):
+        return False
+    lefts, rights = _lacks(one), _lacks(other)
+    if lefts.keys() != rights.keys():
+        return False
+    for flavor, left in lefts.items():
+        right = rights[flavor]
+        if any(left[resource] != right[resource] for resource in left.keys() & right.keys()):
+            return False
+        is_hopeless = [any("maximum" in how for how in each.values()) for each in (left, right)]
+        if is_hopeless[0] != is_hopeless[1] or (left.keys() != right.keys() and not is_hopeless[0]):
+            return False
+    return True
+
+
+def _lacks(message: str) -> dict[str, dict[str, str]]:
+    """By flavor and resource."""
+    found: dict[str, dict[str, str]] = {}
+    for each in _LACKS.finditer(message):
+        found.setdefault(each["flavor"], {})[each["resource"]] = each["how"]
+    return found
 
 
 def _workload(obj: Manifest, anonymous: Callable[[str], str]) -> dict[str, Any]:
@@ -202,18 +238,19 @@ def _condition_differences(label: str, left: Manifest, right: Manifest, ignored:
     lines = []
     for kind in sorted(left.keys() | right.keys()):
         wanted, got = left.get(kind, _ABSENT), right.get(kind, _ABSENT)
-        if _counted(kind, wanted, ignored) != _counted(kind, got, ignored):
+        left_counts, right_counts = _counted(kind, wanted, ignored), _counted(kind, got, ignored)
+        if left_counts[:2] != right_counts[:2] or not same_up_to_chance(left_counts[-1], right_counts[-1]):
             lines.append(f"{label}: {kind} {_said(got)}, expected {_said(wanted)}")
     return lines
 
 
-def _counted(kind: str, condition: Manifest, ignored: frozenset[str]) -> tuple[str, ...]:
+def _counted(kind: str, condition: Manifest, ignored: frozenset[str]) -> tuple[str, str, str]:
     """What is compared of a condition. The message of Finished is the Job's own, which a model cannot know."""
     status, reason, message = condition["status"], condition["reason"], condition["message"]
     if status == "False" and (kind != "QuotaReserved" or REASON_UNSTABLE in ignored):
-        return (status,)
+        return status, "", ""
     if kind == "Finished" or (kind == "QuotaReserved" and MESSAGE_UNSTABLE in ignored and status == "False"):
-        return status, reason
+        return status, reason, ""
     return status, reason, message
 
 
