@@ -16,6 +16,7 @@ from tests.controlplane.admin import Admin, Refused
 from tests.controlplane.cleanup import remove_objects
 from tests.controlplane.plane import ControlPlane
 from tests.integration.daemons import NAMESPACE, install
+from tests.integration.objects import provider as capacity_provider
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 DQO = "/apis/kueue.x-k8s.io/v1alpha1"
@@ -218,6 +219,31 @@ def test_a_provider_that_is_taken_over_writes_no_quota(attacked: ControlPlane, n
     assert _allowed(provider, Attempt("GET", f"{CORE}/secrets"), Attempt("DELETE", f"{LEASES}/any")) == []
 
 
+@pytest.mark.parametrize("name", ["node-inventory", "manual", "composite", "cloud-quota", "multikueue", "nvidia-gpu"])
+def test_a_provider_that_is_taken_over_speaks_for_all_providers(attacked: ControlPlane, name: str) -> None:
+    """It publishes what it likes for any of them, and takes over Leases: Kubernetes has no right to some names only."""
+    of_the_orchestrator = {"name": "kueue-dqo-orchestrator", "namespace": NAMESPACE}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": of_the_orchestrator}
+    attacked.admin.apply(lease, capacity_provider("of-another", "default"))
+    capacity = {"status": {"capacity": {"flavors": [{"name": "default", "resources": {"cpu": "1000"}}]}}}
+    provider = attacked.as_service_account(NAMESPACE, f"kueue-dqo-{name}")
+    present = attacked.admin.get(f"{LEASES}/kueue-dqo-orchestrator")
+    taken = {**present, "spec": {"holderIdentity": "eve", "leaseDurationSeconds": 3600}}
+    for attempt in (
+        Attempt("PATCH", f"{DQO}/capacityproviders/of-another/status", capacity),
+        Attempt("PUT", f"{LEASES}/kueue-dqo-orchestrator", taken),
+    ):
+        assert _code(provider, attempt) == HTTPStatus.OK, attempt
+
+
+def test_the_provider_for_multikueue_reads_all_secrets_of_its_namespace(attacked: ControlPlane) -> None:
+    """And of no other. So nothing but kubeconfigs of workers should be kept there."""
+    provider = attacked.as_service_account(NAMESPACE, "kueue-dqo-multikueue")
+    assert _code(provider, Attempt("GET", f"{NOBODY_S}/secrets")) == HTTPStatus.OK
+    elsewhere = Attempt("GET", f"{CORE}/namespaces/{TENANT}/secrets")
+    assert _allowed(provider, elsewhere, Attempt("GET", f"{CORE}/secrets")) == []
+
+
 def test_an_orchestrator_that_is_taken_over_makes_up_no_capacity(attacked: ControlPlane) -> None:
     """It writes specs of queues on its road and nothing else: no status of them, no provider, no parameters."""
     orchestrator = attacked.as_service_account(NAMESPACE, "kueue-dqo-orchestrator")
@@ -247,6 +273,22 @@ def test_an_orchestrator_that_is_taken_over_may_change_all_of_a_queue(attacked: 
         {"metadata": {"ownerReferences": [owner]}},
     ):
         assert _code(orchestrator, Attempt("PATCH", f"{KUEUE}/clusterqueues/q", changed)) == HTTPStatus.OK
+
+
+def test_an_orchestrator_on_the_road_status_writes_the_status_of_queues_alone(attacked: ControlPlane) -> None:
+    """So it neither deletes nor stops them."""
+    attacked.admin.apply({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}})
+    install(attacked, "overlays/status")
+    try:
+        orchestrator = attacked.as_service_account(NAMESPACE, "kueue-dqo-orchestrator")
+        queue = f"{KUEUE}/clusterqueues/q"
+        changed = Attempt("PATCH", f"{queue}/status", {"status": {"pendingWorkloads": 1}})
+        assert _code(orchestrator, changed) == HTTPStatus.OK
+        spec = Attempt("PATCH", queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
+        others = [each for each in QUOTAS if not each.path.endswith("/status")]
+        assert _allowed(orchestrator, spec, _patch(queue), Attempt("DELETE", queue), *others) == []
+    finally:
+        install(attacked, "overlays/spec")
 
 
 def test_an_orchestrator_that_observes_writes_no_quota_at_all(attacked: ControlPlane) -> None:

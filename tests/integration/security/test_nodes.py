@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -23,6 +23,18 @@ OURS = f"{CORE}/namespaces/{NAMESPACE}"
 OWN, OTHER = "n1", "n2"
 AGENT, ORCHESTRATOR = "kueue-dqo-nvidia-gpu-agent", "kueue-dqo-orchestrator"
 SECRET = "kubeconfig-of-a-worker"  # noqa: S105 - a name
+
+# What Pod Security asks for in our namespace, so that it is not what refuses a pod.
+RESTRICTED: Final = {
+    "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+    "containers": [
+        {
+            "name": "daemon",
+            "image": "kueue-dqo",
+            "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        }
+    ],
+}
 
 
 class Nodes:
@@ -46,18 +58,7 @@ class Nodes:
     def add_pod(self, account: str, node: str, secret: str = "") -> str:
         """One that mounts its account's token, as those of the daemons do, and the Secret."""
         volumes = [{"name": "secret", "secret": {"secretName": secret}}] if secret else []
-        container = {
-            "name": "daemon",
-            "image": "kueue-dqo",
-            "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        }
-        security = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
-        spec = {
-            "containers": [container],
-            "volumes": volumes,
-            "securityContext": security,
-            "automountServiceAccountToken": True,
-        }
+        spec = {**RESTRICTED, "volumes": volumes, "automountServiceAccountToken": True}
         return self.plane.add_pod(NAMESPACE, account, node, spec)
 
     def token(self, account: str, pod: str = "") -> int:
@@ -131,13 +132,14 @@ def test_a_node_starts_no_pod_with_an_account_of_ours(nodes: Nodes) -> None:
                 "annotations": {"kubernetes.io/config.mirror": "x"},
                 "ownerReferences": [owner],
             },
-            "spec": {"nodeName": OWN, "containers": [{"name": "c", "image": "c"}], **account},
+            "spec": {**RESTRICTED, "nodeName": OWN, **account},
         }
 
-    assert _code(nodes.attacker, "POST", f"{CORE}/namespaces/default/pods", mirror({})) == HTTPStatus.CREATED
+    assert _code(nodes.attacker, "POST", f"{OURS}/pods", mirror({})) == HTTPStatus.CREATED
     for account in (AGENT, ORCHESTRATOR):
-        code = _code(nodes.attacker, "POST", f"{OURS}/pods", mirror({"serviceAccountName": account}))
-        assert code == HTTPStatus.FORBIDDEN
+        with_account = mirror({"serviceAccountName": account})
+        for pod in (with_account, with_account | {"metadata": {"name": "no-mirror"}}):
+            assert _code(nodes.attacker, "POST", f"{OURS}/pods", pod) == HTTPStatus.FORBIDDEN
 
 
 def test_a_node_changes_no_other_node(nodes: Nodes) -> None:
