@@ -89,6 +89,16 @@ def test_the_rights_on_a_worker_are_told() -> None:
     assert _told("`kueue-dqo-multikueue-reader`, on a worker") == _granted(render("worker/multikueue-reader"))
 
 
+def test_no_role_is_aggregated() -> None:
+    """Or whoever has `view`, `edit` or `admin` of Kubernetes would have it."""
+    objects = [each for name in OVERLAYS for each in overlay(name)]
+    objects += [each for name in (*PROVIDERS, AGENT) for each in daemon(name)]
+    roles = [each for each in (*objects, *render("worker/multikueue-reader")) if each["kind"] == "ClusterRole"]
+    assert len(roles) > 8
+    labels = {label for each in roles for label in each["metadata"].get("labels", {})}
+    assert [label for label in labels if label.startswith("rbac.authorization.k8s.io/")] == []
+
+
 def test_every_right_has_its_reason() -> None:
     """The last column is never empty."""
     assert re.findall(r"^\| `[^|]+\|[^|]+\|[^|]+\|\s*(?:None)?\s*\|$", RIGHTS, re.MULTILINE) == []
