@@ -78,12 +78,17 @@ class PendingQueue:
 
     def pop(self) -> WorkloadState | None:
         """The head. It is neither in the heap nor set aside until it is given back."""
-        if self._sticky in self._waiting:
-            return self._waiting.pop(self._sticky)
         if self.usage_of is not None:
             usage = self.usage_of
-            first = min(self._waiting.values(), key=lambda each: (usage(each), _order(each)), default=None)
+            # Past usage comes first here too: whoever was preempted may be before the one that has preempted it.
+            first = min(
+                self._waiting.values(),
+                key=lambda each: (usage(each), each.key != self._sticky, _order(each)),
+                default=None,
+            )
             return None if first is None else self._waiting.pop(first.key)
+        if self._sticky in self._waiting:
+            return self._waiting.pop(self._sticky)
         while self._heap:
             order, key = heapq.heappop(self._heap)
             found = self._waiting.get(key)
