@@ -91,7 +91,8 @@ def candidates_order(state: State, queue: str, *, by_history: bool = True) -> Ca
     def compare(one: WorkloadState, other: WorkloadState) -> int:
         this, that = key(one), key(other)
         used = state.history.get(one.local_queue), state.history.get(other.local_queue)
-        if this[:2] == that[:2] and one.cluster_queue == other.cluster_queue and one.local_queue != other.local_queue:
+        # Kueue's quirk: LocalQueues of one name, in two namespaces, count as the same here.
+        if this[:2] == that[:2] and one.cluster_queue == other.cluster_queue and one.queue_name != other.queue_name:
             mine, theirs = used
             counts = state.queues[one.cluster_queue].uses_history
             if counts and mine is not None and theirs is not None and mine != theirs:

@@ -90,6 +90,7 @@ class _Draw:
     prefix: str
     kind: str
     is_fair: bool = False
+    has_own_names: bool = False
     resources: tuple[str, ...] = ("cpu",)
     flavors: list[Manifest] = field(default_factory=list)
     queues: list[Manifest] = field(default_factory=list)
@@ -128,6 +129,8 @@ class _Draw:
         for index in range(queues):
             self.draw_queue("abcd"[index], [each["metadata"]["name"] for each in cohorts])
         if self.kind == HISTORY:
+            self.has_own_names = self.chance(0.5)
+            self.local_queues = [self.local_queue("a", self.queues[0])]
             for letter in "bc"[: self.random.randint(1, 2)]:
                 self.local_queues.append(self.local_queue(letter, self.queues[0]))
         namespaces = sorted({each["metadata"]["namespace"] for each in self.local_queues})
@@ -207,7 +210,9 @@ class _Draw:
         return found
 
     def local_queue(self, letter: str, queue: Manifest) -> Manifest:
-        metadata = {"name": QUEUE, "namespace": self.name(letter)}
+        # Of one name in two namespaces, or of two.
+        name = f"{QUEUE}-{letter}" if self.kind == HISTORY and self.has_own_names else QUEUE
+        metadata = {"name": name, "namespace": self.name(letter)}
         spec = {"clusterQueue": queue["metadata"]["name"]}
         return {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": spec}
 
@@ -251,11 +256,12 @@ class _Draw:
         # The first queue is filled first, and borrows; what the others are owed is claimed later.
         others = self.local_queues[1:] or self.local_queues
         is_first = self.chance(0.6 if not self.at else 0.1)
-        namespace = (self.local_queues[0] if is_first else self.random.choice(others))["metadata"]["namespace"]
+        queue = (self.local_queues[0] if is_first else self.random.choice(others))["metadata"]
+        namespace = queue["namespace"]
         name = f"j{self.made:02}"
         self.jobs.append((namespace, name))
         self.touched.add(name)
-        labels = {"kueue.x-k8s.io/queue-name": QUEUE}
+        labels = {"kueue.x-k8s.io/queue-name": queue["name"]}
         if self.chance(0.8):
             labels["kueue.x-k8s.io/priority-class"] = self.name(
                 self.random.choice(("low", "low", "mid", "mid", "high"))
