@@ -17,6 +17,7 @@ from kueue_dqo.cli.terminal import printable
 _COMMANDS: Final = {
     "plan": ("kueue_dqo.cli.plan.command:plan", "Show what Dynamic Quota Orchestration would do, before it does it."),
     "simulate": ("kueue_dqo.cli.simulate.command:simulate", "Show what Kueue would do with Workloads."),
+    "explain": ("kueue_dqo.cli.explain.command:explain", "Say why a Workload waits, and where a quota is from."),
     "capacity": ("kueue_dqo.cli.capacity.command:capacity", "Write the status of a CapacityProvider by hand."),
     "cleanup": ("kueue_dqo.cli.cleanup.command:cleanup", "Put declared quotas in force where others are left behind."),
     "orchestrator": (

@@ -86,7 +86,7 @@ def orchestrated(world: World, at: datetime.datetime) -> list[Item]:
     """The quotas that orchestrators among the objects would put in force; nothing without any."""
     if not world.of_kind(dqo.DYNAMIC_QUOTA_ORCHESTRATOR):
         return []
-    return list(_in_force(make_plan(_manifests(world), Road.STATUS, at)))
+    return list(_in_force(make_plan(manifests_of(world), Road.STATUS, at)))
 
 
 def items_of(what_if: WhatIf, world: World, at: datetime.datetime) -> list[Item]:
@@ -213,8 +213,8 @@ def _of_nodes(world: World, names: Iterable[str]) -> Iterator[CapacityChange]:
 def _replan(changed: _Changed, wide: list[CapacityChange], lost: tuple[str, ...], at: datetime.datetime) -> None:
     """Capacity as providers would report it, quotas as their orchestrators would set them."""
     world = changed.world
-    before = make_plan(_manifests(world), Road.STATUS, at)
-    manifests = _manifests(world, without_nodes=lost)
+    before = make_plan(manifests_of(world), Road.STATUS, at)
+    manifests = manifests_of(world, without_nodes=lost)
     of_nodes = list(_of_nodes(world, lost))
     for name, provider in sorted(before.providers.items()):
         is_fixed = name not in before.computed_providers
@@ -262,7 +262,7 @@ def _in_force(plan: Plan) -> Iterator[Item]:
             yield Item(key.kind, msgspec.structs.replace(node, status=status))
 
 
-def _manifests(world: World, *, without_nodes: Iterable[str] = ()) -> Manifests:
+def manifests_of(world: World, *, without_nodes: Iterable[str] = ()) -> Manifests:
     """The objects as a plan takes them. Pods are read with less for a simulation, and are left out."""
     manifests = Manifests()
     for kind, objects in world.objects.items():

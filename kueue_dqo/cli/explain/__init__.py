@@ -1,0 +1,1 @@
+"""`dqo explain`: why a Workload waits, and where a quota is from."""
