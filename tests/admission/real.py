@@ -8,13 +8,14 @@ changed during a whole round of the marker has settled.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import json
 import ssl
 import threading
 import urllib.parse
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -65,7 +66,7 @@ class Watched:
         self._plane = plane
         self._token = token_of(plane)
         self._lock = threading.Lock()
-        self._objects: dict[tuple[str, str, str], Manifest] = {}
+        self._objects: dict[str, dict[tuple[str, str], Manifest]] = defaultdict(dict)
         self._writes: Counter[str] = Counter()
         self._failure: BaseException | None = None
         self._connections: list[http.client.HTTPSConnection] = []
@@ -84,6 +85,8 @@ class Watched:
                 connection.sock.shutdown(2)
         for thread in self._threads:
             thread.join()
+        for connection in self._connections:
+            connection.close()
 
     def writes(self) -> Counter[str]:
         """How many there were until now, by the part of a name before the first hyphen. Raises what a watch raised.
@@ -99,7 +102,7 @@ class Watched:
     def objects(self, cluster: str) -> list[Manifest]:
         """Those of a cluster, by the first part of their names or their namespaces'."""
         with self._lock:
-            return [each for (owner, _, _), each in self._objects.items() if owner == cluster]
+            return list(self._objects[cluster].values())
 
     def workload(self, namespace: str, job: str) -> Manifest | None:
         """A Workload by the name of its Job, or by its own."""
@@ -119,6 +122,7 @@ class Watched:
         parts = urllib.parse.urlsplit(self._plane.url)
         connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=tls)
         self._connections.append(connection)
+        response: http.client.HTTPResponse | None = None
         try:
             target = f"{root_of(api_version)}/{plural}?watch=true&timeoutSeconds=7200"
             connection.request("GET", target, headers={"Authorization": f"Bearer {self._token}"})
@@ -130,21 +134,25 @@ class Watched:
         except (OSError, http.client.HTTPException, LookupError, ValueError) as error:
             if not self._is_over:
                 self._failure = error
+        finally:
+            if response is not None:
+                response.close()
 
     def _take(self, plural: str, kind: str, event: Manifest) -> None:
         obj = {**event["object"], "kind": kind}
         metadata = obj["metadata"]
         namespace = metadata.get("namespace", "")
         owner = _owner(namespace or metadata["name"])
-        key = (owner, f"{plural}/{namespace}", metadata["name"])
+        key = (f"{plural}/{namespace}", metadata["name"])
         with self._lock:
-            before = self._objects.get(key)
+            objects = self._objects[owner]
+            before = objects.get(key)
             if before is None or event["type"] == "DELETED" or _state_of(before) != _state_of(obj):
                 self._writes[owner] += 1
             if event["type"] == "DELETED":
-                self._objects.pop(key, None)
+                objects.pop(key, None)
             else:
-                self._objects[key] = obj
+                objects[key] = obj
 
 
 def run(plane: ControlPlane, clusters: Sequence[Cluster], say: Callable[[str], None] = lambda _: None) -> list[Seen]:
@@ -154,13 +162,13 @@ def run(plane: ControlPlane, clusters: Sequence[Cluster], say: Callable[[str], N
     """
     configurations = {each.configuration for each in clusters}
     assert len(configurations) == 1, "clusters of two configurations need two managers"
-    kueue.start_manager(plane, configuration={**_MANAGER, **CONFIGURATIONS[configurations.pop()]})
-    for kind in ("mutating", "validating"):
-        path = f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations"
-        for each in plane.admin.items(path):
-            plane.admin.delete(f"{path}/{each['metadata']['name']}")
-    with Watched(plane) as watched, ThreadPoolExecutor(_WRITERS) as pool:
-        writers = _Writers(plane, watched)
+    configuration = {**_MANAGER, **CONFIGURATIONS[configurations.pop()]}
+    kueue.start_manager(plane, configuration=configuration, webhooks=False, log_level=1)
+    with (
+        Watched(plane) as watched,
+        contextlib.closing(_Writers(plane, watched)) as writers,
+        ThreadPoolExecutor(_WRITERS) as pool,
+    ):
         marker = _Marker(plane, watched)
         runs = [_Run(each, watched, writers) for each in clusters]
         list(pool.map(lambda each: each.go_on(), runs))
@@ -228,12 +236,19 @@ class _Writers:
         self._token = token_of(plane)
         self._watched = watched
         self._local = threading.local()
+        self._admins: list[Admin] = []
+
+    def close(self) -> None:
+        """Closes what the threads have opened."""
+        for admin in self._admins:
+            admin.close()
 
     @property
     def admin(self) -> Admin:
         found: Admin | None = getattr(self._local, "admin", None)
         if found is None:
             found = self._local.admin = Admin(self._plane.url, self._plane.ca, self._token)
+            self._admins.append(found)
         return found
 
     def apply(self, objects: Iterable[Manifest]) -> None:

@@ -10,7 +10,9 @@ from tests.admission.comparing import compare, report
 from tests.admission.generator import CONFIGURATIONS, KINDS, cluster
 from tests.controlplane.plane import ControlPlane
 
-SEEDS = range(200)
+ONCE_DIFFERED = (276, 356)
+"""Further seeds, which found something."""
+SEEDS = (*range(200 - len(ONCE_DIFFERED)), *ONCE_DIFFERED)
 
 
 def test_a_cluster_is_the_same_for_ever() -> None:

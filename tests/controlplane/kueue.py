@@ -88,8 +88,10 @@ def start_minimal(plane: ControlPlane, *, version: str = V019) -> Server:
     return server
 
 
-def start_manager(plane: ControlPlane, *, configuration: dict[str, Any] | None = None) -> Server:
-    """The real manager 0.19 with batch Jobs, its webhooks registered for Jobs and for Kueue's own kinds.
+def start_manager(
+    plane: ControlPlane, *, configuration: dict[str, Any] | None = None, webhooks: bool = True, log_level: int = 3
+) -> Server:
+    """The real manager 0.19 with batch Jobs, and its webhooks for Jobs and for Kueue's own kinds unless told otherwise.
 
     `configuration` is laid over the Configuration (`config.kueue.x-k8s.io/v1beta2`), by its top-level fields.
     """
@@ -119,10 +121,16 @@ def start_manager(plane: ControlPlane, *, configuration: dict[str, Any] | None =
         serves_webhooks = http_status(hooks, "/", ssl.create_default_context(cafile=str(plane.ca))) is not None
         return serves_webhooks and http_status(health, "/readyz") == http.client.OK
 
-    command = [binaries.find(binaries.KUEUE), f"--config={file}", f"--kubeconfig={plane.kubeconfig()}"]
+    command = [
+        binaries.find(binaries.KUEUE),
+        f"--config={file}",
+        f"--kubeconfig={plane.kubeconfig()}",
+        f"--zap-log-level={log_level}",
+    ]
     server = plane.new_server("kueue", command, ready=is_ready, folder=plane.folder)
     server.start()
-    plane.admin.apply(*_webhooks(plane, hooks))
+    if webhooks:
+        plane.admin.apply(*_webhooks(plane, hooks))
     return server
 
 
