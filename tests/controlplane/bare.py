@@ -25,7 +25,8 @@ _SYSTEM_NODES: Final = ("system-1.example.com", "system-2.example.com")
 _TRY: Final = """
 # There: Kueue and its queues, nodes that run pods, nothing of this project. docs/install.md and docs/helm.md hold as
 # they are written, but for building an image: none is pulled, and every image that is called kueue-dqo can be started.
-# A pod's port is another one of this machine, its logs say which; kubectl port-forward and exec do not work.
+# A pod's port is another one of this machine, its log says which: curl localhost:PORT/metrics. kubectl port-forward and
+# exec do not work. With --road status no Kueue runs: the version that is here would remove the field.
 kubectl get nodes
 kubectl get clusterqueues
 kubectl apply --server-side -k manifests/crds/kueue

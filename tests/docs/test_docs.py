@@ -184,6 +184,15 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor[1:] in anchors, (target, anchor)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
+    """A bar within a cell is escaped, in code as well, or the row falls apart where it is shown."""
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in page.read_text().splitlines() if re.match(r"\|.*\|$", line)]
+    rules = [at for at, cells in enumerate(rows) if all(re.fullmatch(r" ?:?-+:? ?", cell) for cell in cells)]
+    for first, end in zip(rules, [*(at - 1 for at in rules[1:]), len(rows)], strict=False):
+        assert [cells for cells in rows[first + 1 : end] if len(cells) != len(rows[first])] == []
+
+
 def test_agents_is_short() -> None:
     """It is read at every start."""
     assert len((ROOT / "AGENTS.md").read_bytes()) < 3 * 1024

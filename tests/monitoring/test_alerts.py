@@ -62,6 +62,7 @@ SYNCHRONIZED = 'kueue_dqo_provider_synchronized{%s,provider="nodes"}'
 READY = 'kueue_dqo_provider_ready{%s,provider="nodes"}'
 LOOKED = 'kueue_dqo_provider_last_observation_timestamp_seconds{%s,provider="nodes"}'
 HELD = 'kueue_dqo_provider_held_until_timestamp_seconds{%s,provider="nodes",flavor="h100",guard="%s"}'
+CAPACITY = 'kueue_dqo_capacity{%s,provider="%s",flavor="h100",resource="cpu"}'
 EXCLUDED = f'kueue_dqo_node_inventory_excluded_nodes{{{ONE},provider="nodes",flavor="h100",reason="%s"}}'
 NODES = f'kueue_dqo_node_inventory_nodes{{{ONE},provider="nodes",flavor="h100"}}'
 GPUS = f'kueue_dqo_nvidia_gpu_unhealthy_devices{{{ONE},provider="gpus",flavor="h100",reason="Lost"}}'
@@ -175,6 +176,18 @@ CASES = {
             "its time is over": {HELD % (ONE, "breaker"): "3000x60"},
             "it was acknowledged": {HELD % (ONE, "breaker"): "7200x50 stale"},
         },
+    ),
+    "KueueDqoCapacityGone": Case(
+        {CAPACITY % (ONE, "nodes"): "48x30 0x30", CAPACITY % (TWO, "nodes"): "48x30 0x30"},
+        {"provider": "nodes", "flavor": "h100", "resource": "cpu"},
+        "Nothing is left of h100/cpu (CapacityProvider nodes)",
+        {
+            "there is some": {CAPACITY % (ONE, "nodes"): "48x30 1x30"},
+            "there never was any": {CAPACITY % (ONE, "nodes"): "0x60"},
+            "it was so for four minutes": {CAPACITY % (ONE, "nodes"): "48x56 0x4"},
+            "the provider is gone": {CAPACITY % (ONE, "nodes"): "48x30 stale"},
+        },
+        value="0",
     ),
     "KueueDqoNodesExcluded": Case(
         {EXCLUDED % "NotReady": "1x60", EXCLUDED % "Cordoned": "1x60", NODES: "8x60"},

@@ -71,7 +71,7 @@ async def _cleanup(client: Client, names: tuple[str, ...], standings: set[Standi
         _say("Nothing to restore." if lines else "No quotas are left behind.")
         return not all_due
     if any(each.standing is not Standing.ABANDONED for each in due):
-        _complain("Warning: an orchestrator that runs writes its quotas again: stop it first")
+        _complain("Warning: an orchestrator would write its quotas again: make sure that none runs")
 
     def may_be_restored(leftover: Leftover) -> bool:
         return is_due(leftover, standings) and leftover.problem is None

@@ -156,7 +156,7 @@ def test_quotas_that_are_kept_up_are_put_back_only_with_all(
     printed = dqo(status_plane.kubeconfig(), "cleanup", "--yes", "--all")
     assert printed.code == 0
     assert f"ClusterQueue/a ({road}): the declared quotas are in force again" in printed.out
-    assert printed.err.startswith("Warning: an orchestrator that runs writes its quotas again: stop it first")
+    assert printed.err.startswith("Warning: an orchestrator would write its quotas again: make sure that none runs")
     assert in_force(status_plane, A) == "10"
 
 

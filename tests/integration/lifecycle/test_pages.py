@@ -18,7 +18,7 @@ TYPED: Final = {
         "Back up and restore": 2,
         "When something large has happened": 1,
     },
-    "uninstall.md": {"Stop writing": 1, "Put the declared quotas back": 1, "Remove the daemons": 2},
+    "uninstall.md": {"Stop writing": 1, "Put the declared quotas back": 2, "Remove the daemons": 2},
     "upgrade.md": {"Look before": 1, "Upgrade with kubectl": 2, "Go back": 1},
     "kueue-0.20.md": {
         "1. Hold the queues": 1,

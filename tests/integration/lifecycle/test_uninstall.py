@@ -152,7 +152,8 @@ def test_nothing_stays_but_what_the_page_lists(plane: ControlPlane, tmp_path: Pa
     checkout = Checkout(tmp_path / "checkout", plane)
     plane.admin.apply(flavor("default"), *_queues(), manager="admin")
     before = _settled(plane)
-    stop, restore = block(PAGE, "Stop writing"), block(PAGE, "Put the declared quotas back")
+    stop = block(PAGE, "Stop writing")
+    look, restore = blocks(PAGE, "Put the declared quotas back")
     by_kubectl, by_helm = blocks(PAGE, "Remove the daemons")
 
     bases = (f"base/{each}" for each in (*PROVIDERS, "nvidia-gpu-agent"))
@@ -162,6 +163,9 @@ def test_nothing_stays_but_what_the_page_lists(plane: ControlPlane, tmp_path: Pa
     checkout.run("kubectl -n kueue-dqo-system rollout status deployment --timeout=2m")
     _use(plane, "spec")
     checkout.run(stop)
+    looked = checkout.type(look)
+    assert looked.code == 1
+    assert "ClusterQueue/" in looked.out  # what it lists; with nobody to ask, it stops there
     checkout.run(restore)
     _check_declared(plane)
     checkout.run(by_kubectl)
