@@ -120,7 +120,8 @@ class _Draw:
         return tuple(steps)
 
     def surroundings(self) -> list[Manifest]:
-        if self.chance(0.4) or self.kind == FLAVORS:
+        # Of bytes, a few seconds more or less decide who has used more; of cpu they do not.
+        if self.kind == FLAVORS or (self.kind != HISTORY and self.chance(0.4)):
             self.resources = ("cpu", "memory")
         count = {SINGLE: 1, HISTORY: 1, CHECKS: self.random.randint(1, 2), STOPS: self.random.randint(1, 3)}
         queues = count.get(self.kind, self.random.randint(2, 4))

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.admission.comparing import compare, report
+from tests.admission.found import FOUND
 from tests.admission.generator import CONFIGURATIONS, KINDS, cluster
 from tests.controlplane.plane import ControlPlane
 
-ONCE_DIFFERED = (276, 356)
-"""Further seeds, which found something."""
-SEEDS = (*range(200 - len(ONCE_DIFFERED)), *ONCE_DIFFERED)
+SEEDS = range(200)
 
 
 def test_a_cluster_is_the_same_for_ever() -> None:
@@ -25,6 +24,7 @@ def test_a_cluster_is_the_same_for_ever() -> None:
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_the_model_decides_as_the_real_kueue(configuration: str, fresh_plane: ControlPlane, tmp_path: Path) -> None:
     """Every cluster of the configuration, after each of its steps."""
-    clusters = [each for each in map(cluster, SEEDS) if each.configuration == configuration]
+    every = (*map(cluster, SEEDS), *FOUND)
+    clusters = [each for each in every if each.configuration == configuration]
     found = compare(fresh_plane, clusters, tmp_path)
     assert [each for each in found if each.differs] == [], report(found)
