@@ -246,12 +246,14 @@ class Simulation:
                 self._add(counted)
             case Happening.DELETED if workload is not None:
                 self._release(workload)
+                self._wake(self._queue_of(workload)[1])  # whether it held anything or not
                 self._leave(workload)
                 del self.workloads[workload.key]
             case Happening.FINISHED if workload is not None:
                 reason = "Succeeded" if event.succeeded else "Failed"
                 self._set(workload, FINISHED, status=True, reason=reason, message=self._last_words(workload))
                 self._release(workload, keeps=True)
+                self._wake(self._queue_of(workload)[1])
                 self._leave(workload)
             case Happening.CHECKED if workload is not None:
                 self._checked(workload, counted)
@@ -461,9 +463,12 @@ class Simulation:
                 self._to_wake.add(self._root_of(name))
 
     def _recounted(self, name: str) -> None:
-        """A ClusterQueue's status has changed: under fair sharing Kueue looks at its Cohorts, and wakes the tree."""
-        cohorts = self.world.of_kind(COHORT) if self.state.fair_sharing else {}
-        if name not in self.cyclic and any(node.name in cohorts for node in self.state.queues[name].node.ancestors()):
+        """A queue's status has changed: Kueue looks at the Cohorts between it and the root, and wakes the tree."""
+        if name in self.cyclic:
+            return
+        cohorts = self.world.of_kind(COHORT)
+        between = list(self.state.queues[name].node.ancestors())[:-1]
+        if any(node.name in cohorts for node in between):
             self._wake(name)
 
     def _leave(self, workload: WorkloadState) -> None:
@@ -609,6 +614,7 @@ class Simulation:
 
     def _deactivate(self, workload: WorkloadState, because: str = "", cause: str = "") -> None:
         self._leave(workload)
+        self._wake(self._queue_of(workload)[1])
         message = "The workload is deactivated" + (f" due to {because}" if because else "")
         if not workload.is_true(EVICTED):
             whole = f"{DEACTIVATED}DueTo{cause}" if cause else DEACTIVATED
