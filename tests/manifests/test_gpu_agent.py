@@ -267,7 +267,7 @@ def test_variants_go_together_in_any_order(order: tuple[str, str], tmp_path: Pat
 
 
 def test_prometheus_finds_the_agents(tmp_path: Path) -> None:
-    """A PodMonitor that selects their pods, by a port that they have, and tells the node."""
+    """A PodMonitor that selects their pods, by a port that they have, and tells job, component and node."""
     objects = _with(tmp_path, "nvidia-gpu-podmonitor", resources=(f"base/{AGENT}",))
     monitor = only(objects, "PodMonitor")
     assert monitor["metadata"]["namespace"] == only(objects, "DaemonSet")["metadata"]["namespace"]
@@ -277,7 +277,11 @@ def test_prometheus_finds_the_agents(tmp_path: Path) -> None:
     assert selected["app.kubernetes.io/component"] == AGENT
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     assert (endpoint["port"], endpoint["path"]) == (container(AGENT)["ports"][0]["name"], "/metrics")
-    assert [each["targetLabel"] for each in endpoint["relabelings"]] == ["node"]
+    assert endpoint["relabelings"] == [
+        {"targetLabel": "job", "replacement": "kueue-dqo"},
+        {"targetLabel": "component", "sourceLabels": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"]},
+        {"targetLabel": "node", "sourceLabels": ["__meta_kubernetes_pod_node_name"]},
+    ]  # the first two are what the alert rules ask for
     assert "namespaceSelector" not in monitor["spec"]  # that of its own
 
 
