@@ -45,6 +45,7 @@ class World:
 
     def __init__(self, cloud: FakeCloud) -> None:
         self.cloud = cloud
+        self._others = set(threading.enumerate())
         self.registry = CollectorRegistry()
         self.source = CloudQuota(
             Environment(
@@ -61,6 +62,12 @@ class World:
         async with asyncio.timeout(LIMIT):
             return await self.source.observe(about or request(ASKED))
 
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """Those that ask for this source: the process of a test may have others, of tests before."""
+        found = [each for each in threading.enumerate() if each not in self._others]
+        return [each for each in found if each.name.startswith("cloud-aws")]
+
     def sample(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"kueue_dqo_cloud_quota_{name}", labels)
 
@@ -73,6 +80,9 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     yield found
     for name in ("aws", "a", "b"):
         found.source.forget(name)
+    for thread in found.threads:
+        thread.join(LIMIT)
+    assert not found.threads
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -192,7 +202,7 @@ async def test_accounts_are_opened_one_after_the_other(world: World) -> None:
         for name in ("a", "b")
     ]
     await until(first.is_set)
-    await until(lambda: sum(each.name.startswith("cloud-aws") for each in threading.enumerate()) >= 2)
+    await until(lambda: len(world.threads) >= 2)
     go.set()
     await asyncio.gather(*looks)
     assert most == [1, 1]
@@ -232,6 +242,7 @@ async def test_no_request_begins_after_the_time_of_a_look(world: World) -> None:
         "Fake Cloud, account 1111: no time was left for Shape(p5.48xlarge)",
     ]
     assert world.cloud.asked == []
+    looks.forget("a")  # the source does not know of it
 
 
 # --- who asks --------------------------------------------------------------------------------------------------------
@@ -263,7 +274,7 @@ async def test_the_end_of_the_process_closes_all_accounts(world: World) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await running
     await until(lambda: world.cloud.opened[0].closed == 1)
-    await until(lambda: not any(each.name.startswith("cloud-aws") for each in threading.enumerate()))
+    await until(lambda: not world.threads)
 
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
