@@ -1,7 +1,7 @@
 """`python -m bench.admission_truth --seeds 0-1999`: random clusters in the real Kueue and in the model of admission.
 
 The tests do so with 200 clusters; this is for thousands, and says more. Each that differs is taken to the real Kueue
-again, several times side by side: where those do not agree with one another, the difference is Kueue's own chance.
+again, several times side by side: where one of these is as the model, the difference is Kueue's own chance.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.admission.comparing import Compared, compare
+from tests.admission.comparing import compare, verdicts
 from tests.admission.generator import CONFIGURATIONS, KINDS, Cluster, cluster
+from tests.admission.real import start
 from tests.controlplane.kueue import install_crds
 from tests.controlplane.plane import ControlPlane
 
 _AT_ONCE: Final = 150
 """Clusters in one control plane."""
-_COPIES: Final = 4
 
 
 def main() -> int:
@@ -39,65 +39,40 @@ def main() -> int:
     clusters = [each for each in clusters if arguments.kind in {None, each.kind}]
     totals: collections.Counter[str] = collections.Counter()
     wrong = 0
-    for part in _parts(clusters):
-        found = _compared(part, arguments.folder)
+    for configuration, part in _parts(clusters):
+        for drawn in part:
+            shutil.rmtree(arguments.folder / drawn.name, ignore_errors=True)
+        with ControlPlane() as plane:
+            install_crds(plane, ours=False)
+            start(plane, configuration)
+            found = compare(plane, part, arguments.folder)
+            differing = verdicts(plane, found, arguments.folder)
         for each in found:
             totals[f"{each.seen.cluster.kind}: clusters"] += 1
             totals[f"{each.seen.cluster.kind}: in other words"] += bool(each.words)
             if arguments.words and each.words:
                 _print([each.seen.cluster.name, *each.words])
-        differing = [each for each in found if each.differs]
-        again = _again(differing, arguments.folder)
-        for each in differing:
-            copies = again[each.seen.cluster.seed]
-            by_chance = not _agree([each, *copies])
-            wrong += not by_chance
-            totals[f"{each.seen.cluster.kind}: {'by chance' if by_chance else 'differ'}"] += 1
-            verdict = "Kueue decides by chance" if by_chance else "the model differs"
-            agreeing = sum(not copy.differs for copy in copies)
-            title = f"{each.seen.cluster.name}: {verdict}; {agreeing} of {len(copies)} copies are as the model"
-            _print([f"{title} ({each.folder})", *each.lines])
-        for each in found:
             if not each.differs:
                 shutil.rmtree(each.folder)
+        for verdict in differing:
+            wrong += not verdict.is_chance
+            what = "by chance" if verdict.is_chance else "differ"
+            totals[f"{verdict.first.seen.cluster.kind}: {what}"] += 1
+            _print([f"{what}: {verdict}"])
+            for copy in verdict.copies:
+                shutil.rmtree(copy.folder)
         _print([f"{len(part)} clusters until {part[-1].name}: {len(differing)} differ"])
     _print(["in all:", *(f"{name}: {count}" for name, count in sorted(totals.items()) if count)])
     return int(wrong > 0)
 
 
-def _parts(clusters: Iterable[Cluster]) -> Iterator[list[Cluster]]:
+def _parts(clusters: Iterable[Cluster]) -> Iterator[tuple[str, list[Cluster]]]:
     """Of one configuration each."""
     every = list(clusters)
     for configuration in CONFIGURATIONS:
         same = [each for each in every if each.configuration == configuration]
         for index in range(0, len(same), _AT_ONCE):
-            yield same[index : index + _AT_ONCE]
-
-
-def _compared(clusters: list[Cluster], folder: Path) -> list[Compared]:
-    for each in clusters:
-        shutil.rmtree(folder / each.name, ignore_errors=True)
-    with ControlPlane() as plane:
-        install_crds(plane, ours=False)
-        return compare(plane, clusters, folder)
-
-
-def _again(differing: list[Compared], folder: Path) -> dict[int, list[Compared]]:
-    """The copies of each cluster, by its seed."""
-    if not differing:
-        return {}
-    found: dict[int, list[Compared]] = collections.defaultdict(list)
-    seeds = [each.seen.cluster.seed for each in differing]
-    for each in _compared([cluster(seed, copy) for seed in seeds for copy in range(1, _COPIES + 1)], folder):
-        found[each.seen.cluster.seed].append(each)
-        shutil.rmtree(each.folder)
-    return found
-
-
-def _agree(copies: list[Compared]) -> bool:
-    """Whether the real Kueue has done the same with all copies, by how they differ from the model."""
-    lines = {tuple(line.replace(f"{each.seen.cluster.prefix}-", "") for line in each.lines) for each in copies}
-    return len(lines) == 1
+            yield configuration, same[index : index + _AT_ONCE]
 
 
 def _print(lines: Iterable[str]) -> None:

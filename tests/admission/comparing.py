@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.admission.comparison import REASON_UNSTABLE, Settled, decisions, differences
 from tests.admission.generator import CONFIGURATIONS, Cluster
 from tests.admission.modelled import modelled, write_steps
 from tests.admission.real import Seen, run
 from tests.controlplane.plane import ControlPlane
+
+COPIES: Final = 6
+"""So often a cluster that differs is taken to the real Kueue again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +35,40 @@ class Compared:
         return bool(self.lines)
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be thought of a cluster that differs."""
+
+    first: Compared
+    copies: tuple[Compared, ...]
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the real Kueue does what the model does as well, at another time."""
+        return any(not each.differs for each in self.copies)
+
+    def __str__(self) -> str:
+        """With the command that shows what the model does."""
+        agreeing = sum(not each.differs for each in self.copies)
+        title = f"{self.first.seen.cluster.name}: as the model in {agreeing} of {len(self.copies)} more runs"
+        return "\n  ".join([f"{title}; .venv/bin/dqo simulate --trace -f {self.first.folder}", *self.first.lines])
+
+
 def compare(
     plane: ControlPlane, clusters: Sequence[Cluster], folder: Path, say: Callable[[str], None] = lambda _: None
 ) -> list[Compared]:
-    """Runs clusters of one configuration in both. Writes the steps of each into a folder of its name."""
+    """Runs clusters in both (see `real.run`). Writes the steps of each into a folder of its name."""
     return [compared(each, folder) for each in run(plane, clusters, say)]
+
+
+def verdicts(plane: ControlPlane, found: Iterable[Compared], folder: Path) -> list[Verdict]:
+    """Takes those that differ to the real Kueue again, side by side, under other names."""
+    differing = [each for each in found if each.differs]
+    if not differing:
+        return []
+    originals = [each.seen.cluster for each in differing]
+    copies = compare(plane, [each.again(number) for each in originals for number in range(1, COPIES + 1)], folder)
+    return [Verdict(each, tuple(copies[index * COPIES : (index + 1) * COPIES])) for index, each in enumerate(differing)]
 
 
 def compared(seen: Seen, folder: Path) -> Compared:
@@ -58,15 +91,6 @@ def compared(seen: Seen, folder: Path) -> Compared:
             return Compared(seen, steps, tuple(f"step {number}: {line}" for line in lines), tuple(words))
         words += [f"step {number}: {each}" for each in differences(real, model.settled, _unstable(real, model.settled))]
     return Compared(seen, steps, (), tuple(words))
-
-
-def report(found: Iterable[Compared]) -> str:
-    """Each cluster that differs, with the command that shows what the model does."""
-    return "\n\n".join(
-        "\n  ".join([f"{each.seen.cluster.name}: .venv/bin/dqo simulate --trace -f {each.folder}", *each.lines])
-        for each in found
-        if each.differs
-    )
 
 
 def _unstable(real: Settled, model: Settled) -> Mapping[str, list[str]]:

@@ -5,6 +5,7 @@ Every name carries the seed, so that many clusters live side by side in one cont
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -67,15 +68,21 @@ class Cluster:
         """What each of its names, or its namespaces' names, begins with, before a hyphen."""
         return _prefix(self.seed, self.copy)
 
+    def again(self, copy: int) -> Cluster:
+        """The same under other names."""
+        text = json.dumps(self.steps).replace(f'"{self.prefix}-', f'"{_prefix(self.seed, copy)}-')
+        steps = tuple(tuple(step) for step in json.loads(text))
+        return Cluster(self.seed, self.kind, self.configuration, steps, copy)
 
-def cluster(seed: int, copy: int = 0) -> Cluster:
-    """The cluster of a seed, which is not negative; a copy of it has other names."""
+
+def cluster(seed: int) -> Cluster:
+    """The cluster of a seed, which is not negative."""
     kind = KINDS[seed % len(KINDS)]
-    draw = _Draw(random.Random(seed), _prefix(seed, copy), kind)
+    draw = _Draw(random.Random(seed), _prefix(seed, 0), kind)
     is_fair = kind == FAIR or (kind in {CONTEND, TREE} and draw.chance(0.4))
     configuration = "history" if kind == HISTORY else "fair" if is_fair else "plain"
     draw.is_fair = is_fair
-    return Cluster(seed, kind, configuration, draw.steps(), copy)
+    return Cluster(seed, kind, configuration, draw.steps())
 
 
 def _prefix(seed: int, copy: int) -> str:

@@ -155,15 +155,17 @@ class Watched:
                 objects[key] = obj
 
 
+def start(plane: ControlPlane, configuration: str) -> None:
+    """Starts the manager, in a control plane without a Kueue of its own. `configuration`: a key of CONFIGURATIONS."""
+    settings = {**_MANAGER, **CONFIGURATIONS[configuration]}
+    kueue.start_manager(plane, configuration=settings, webhooks=False, log_level=1)
+
+
 def run(plane: ControlPlane, clusters: Sequence[Cluster], say: Callable[[str], None] = lambda _: None) -> list[Seen]:
-    """Takes all steps of clusters that are of one configuration, in a control plane without a Kueue of its own.
+    """Takes all steps of clusters, whose configuration the manager must have (`start`), and which are new there.
 
     Returns what came of each, in the same order. Raises Refused where the API server does not take an object.
     """
-    configurations = {each.configuration for each in clusters}
-    assert len(configurations) == 1, "clusters of two configurations need two managers"
-    configuration = {**_MANAGER, **CONFIGURATIONS[configurations.pop()]}
-    kueue.start_manager(plane, configuration=configuration, webhooks=False, log_level=1)
     with (
         Watched(plane) as watched,
         contextlib.closing(_Writers(plane, watched)) as writers,
@@ -178,6 +180,7 @@ def run(plane: ControlPlane, clusters: Sequence[Cluster], say: Callable[[str], N
             after = watched.writes()
             going = [each for each in runs if not each.is_over]
             if not going:
+                marker.end()
                 return [each.seen for each in runs]
             quiet = [each for each in going if each.has_settled(before, after)]
             list(pool.map(lambda each: each.go_on(), quiet))
@@ -353,6 +356,10 @@ class _Marker:
         self._wait("False")
         self._admin.delete(f"{_workloads(_MARKER)}/{last}")
         self._wait("True")
+
+    def end(self) -> None:
+        """Leaves room for another marker."""
+        self._admin.delete(f"{_workloads(_MARKER)}/m{self._number}")
 
     def _create(self) -> None:
         """No two in a row are equal: Kueue sets equal ones aside without a look."""
