@@ -29,7 +29,7 @@ def main() -> int:
                     binaries.say_on_stderr,
                     example=options.example,
                     effective_quotas=options.road == "status",
-                    runtime_classes=_runtime_classes,
+                    runtime_classes=runtime_classes,
                 )
             case _:
                 return cluster.run(binaries.say_on_stderr, _start_node_inventory, start_orchestrator)
@@ -60,7 +60,7 @@ def _start_node_inventory(plane: ControlPlane) -> None:
     start_daemon(plane, install(plane, "base/namespace", "base/node-inventory"), name="node-inventory")
 
 
-def _runtime_classes(plane: ControlPlane) -> dict[str, RuntimeClass]:
+def runtime_classes(plane: ControlPlane) -> dict[str, RuntimeClass]:
     """That of NVIDIA's container toolkit, with a driver for as many GPUs as a node has allocatable."""
     name = "nvidia"
     plane.admin.apply(

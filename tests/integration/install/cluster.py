@@ -12,6 +12,7 @@ from tests.controlplane.container import Container
 from tests.controlplane.kubelet import Kubelet
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually
+from tests.integration.lifecycle.inventory import inventory
 from tests.manifests.rendered import NAMESPACE
 
 SYSTEM: Final = ("system-1", "system-2")
@@ -82,7 +83,9 @@ class Cluster(NamedTuple):
         self.run(*delete, ",".join(_INSTALLED[:2]))
         # Pods have a grace, which the namespace would be waited for, whether it is used or not.
         eventually(lambda: not self.kubelet.containers(NAMESPACE), "no pod is left")
+        inventory(self.plane)  # a definition that nobody has read since it was changed would take minutes to go
         self.run(*delete, ",".join([*_INSTALLED[2:], "customresourcedefinitions"]))
+        self.run("kubectl", "delete", "namespace", NAMESPACE, "--ignore-not-found")  # by hand it has no label
         self.plane.admin.forget_resources()
 
     def _is_rolled_out(self, path: str) -> bool:
