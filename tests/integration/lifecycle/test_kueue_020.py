@@ -113,14 +113,26 @@ def _keep_ours(checkout: Checkout, plane: ControlPlane) -> None:
 
 def _hold_and_restore(checkout: Checkout, plane: ControlPlane) -> None:
     """Steps 1 to 3. From the first on nothing is admitted; from the third on nobody writes quotas."""
+    are_held, restore = blocks(PAGE, "3. Put the declared quotas back")
+    assert checkout.run(are_held).split() == ["team-a", "team-b"]
     checkout.run(block(PAGE, "1. Hold the queues"))
     assert set(_stopped(plane).values()) == {"Hold"}
+    assert checkout.run(are_held) == ""
     checkout.run(block(PAGE, "2. Stop writing"))
     assert plane.admin.items(PODS, labelSelector="app.kubernetes.io/component=orchestrator") == []
-    restore = block(PAGE, "3. Put the declared quotas back")
     checkout.run(restore)
     wait_for_quotas(plane, team_a=10, team_b=20)
+    _refuse_to_open(checkout, plane)
     assert checkout.run(restore) == "No quotas are left behind.\n"
+
+
+def _refuse_to_open(checkout: Checkout, plane: ControlPlane) -> None:
+    """While the declared quotas are in force, though the orchestrator's condition is still that of before."""
+    wait_for_condition(plane, "True", "QuotasDistributed")
+    done = checkout.type(block(PAGE, "7. Open the queues"))
+    assert done.code == 2, done.err
+    assert "team-a" in done.out
+    assert set(_stopped(plane).values()) == {"Hold"}
 
 
 def _take_the_road_status(checkout: Checkout, plane: ControlPlane) -> None:

@@ -23,7 +23,7 @@ TYPED: Final = {
     "kueue-0.20.md": {
         "1. Hold the queues": 1,
         "2. Stop writing": 1,
-        "3. Put the declared quotas back": 1,
+        "3. Put the declared quotas back": 2,
         "4. Hand the definitions over": 4,
         "5. Upgrade Kueue": 4,
         "6. One orchestrator": 2,

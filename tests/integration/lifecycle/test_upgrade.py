@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -22,7 +20,7 @@ from tests.controlplane.kubelet import Kubelet
 from tests.controlplane.kueue import install_crds, read, wait_served
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import eventually, repeating
-from tests.integration.lifecycle.checkout import REGISTRY, ROOT, Checkout, block, blocks
+from tests.integration.lifecycle.checkout import REGISTRY, Checkout, block, blocks
 from tests.integration.lifecycle.inventory import inventory
 from tests.integration.objects import (
     COHORTS,
@@ -41,8 +39,11 @@ from tests.integration.objects import (
 )
 
 PAGE: Final = "upgrade.md"
-PREVIOUS: Final = "6631fe9"
-"""A commit whose definitions have other rules, fields and kinds, and whose Deployments have other pods."""
+PREVIOUS: Final = Path(__file__).with_name("previous.tar.xz")
+"""An older state, whose definitions have other rules, fields and kinds, and whose Deployments have other pods.
+
+Made by `git archive 6631fe9 manifests examples/parameters | xz -9`; a shallow clone does not have that commit.
+"""
 FORMER, VERSION = "v0.0.9", "v0.1.0"
 POOL: Final = {"example.com/pool": "batch"}
 ORCHESTRATOR: Final = "kueue-dqo-orchestrator"
@@ -57,12 +58,9 @@ PARAMETERS: Final[Manifest] = {
 
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`manifests/` and `examples/` of the older commit."""
+    """Its `manifests/` and `examples/`."""
     folder = tmp_path_factory.mktemp("previous")
-    command = ["git", "-C", str(ROOT), "archive", PREVIOUS, "manifests", "examples/parameters"]
-    archive = subprocess.run(command, capture_output=True, check=False)
-    assert archive.returncode == 0, f"this checkout has no history: git fetch --unshallow\n{archive.stderr.decode()}"
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+    with tarfile.open(PREVIOUS) as files:
         files.extractall(folder, filter="data")
     return folder
 
