@@ -11,8 +11,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from kueue_dqo.api import dqo
 from kueue_dqo.api.quantity import Quantity, QuantityError
@@ -191,6 +193,47 @@ def test_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
     rules = [at for at, cells in enumerate(rows) if all(re.fullmatch(r" ?:?-+:? ?", cell) for cell in cells)]
     for first, end in zip(rules, [*(at - 1 for at in rules[1:]), len(rows)], strict=False):
         assert [cells for cells in rows[first + 1 : end] if len(cells) != len(rows[first])] == []
+
+
+def _documents(text: str) -> list[dict[str, Any]]:
+    """Objects in the order in which they are applied; a List holds several."""
+    found = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
+    return [obj for each in found for obj in each.get("items", [each])]
+
+
+TO_BE_APPLIED = [
+    pytest.param("\n---\n".join(file.read_text() for file in sorted(folder.glob("*.yaml"))), id=folder.name)
+    for folder in sorted({file.parent for file in (ROOT / "examples").glob("*/*.yaml")})
+] + [pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}") for page, number, block in YAML_BLOCKS]
+
+
+@pytest.mark.parametrize("text", TO_BE_APPLIED)
+def test_parameters_come_before_the_provider_that_names_them(text: str) -> None:
+    """Applied in this order, no CapacityProvider is Misconfigured for a moment, which an Event would tell."""
+    objects = _documents(text)
+    places = {(each.get("kind"), each.get("metadata", {}).get("name")): at for at, each in enumerate(objects)}
+    late = [
+        each["metadata"]["name"]
+        for at, each in enumerate(objects)
+        if each.get("kind") == "CapacityProvider"
+        and (named := each.get("spec", {}).get("parameters"))
+        and places.get((named["kind"], named["name"]), at) > at
+    ]
+    assert late == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_an_example_is_applied_only_where_the_page_says_so(page: Path) -> None:
+    """Whoever types a page on a real cluster gets an object of an example by that page's own word, or by a dry run."""
+    # On purpose, on a cluster to try things on.
+    said = {"examples/writing-a-provider/", "examples/08-gpus-that-died/"}
+    applied = [
+        line
+        for block in _blocks(page, "sh")
+        for line in block.replace("\\\n", "").splitlines()
+        if re.match(r"kubectl (apply|create|replace)\b.* examples/", line) and "--dry-run=server" not in line
+    ]
+    assert [line for line in applied if not any(f" {each}" in line for each in said)] == []
 
 
 def test_agents_is_short() -> None:
