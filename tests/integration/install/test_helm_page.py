@@ -60,6 +60,12 @@ def test_the_page_about_helm_is_typed(cluster: Cluster, tmp_path: Path) -> None:
     assert _enforcement(cluster) == "spec"
 
 
+def test_no_block_of_the_page_is_left_out() -> None:
+    """Those of the two tests here, and the one about an upgrade, whose test is elsewhere."""
+    typed = ("Install with Helm", "From `observe` to writing", TAKEN, "Upgrade")
+    assert {each.heading for each in shell_blocks() if each.page == PAGE} == set(typed)
+
+
 def test_what_kubectl_has_applied_is_taken_over_and_given_back(cluster: Cluster, tmp_path: Path) -> None:
     """No pod is replaced on the way, and the definitions are this project's all the time."""
     admin = _Admin(cluster, tmp_path)
