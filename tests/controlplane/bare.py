@@ -23,13 +23,17 @@ OURS: Final = ("kueue-dqo.dev", "CapacityProvider", "DynamicQuotaOrchestrator")
 _SYSTEM_NODES: Final = ("system-1.example.com", "system-2.example.com")
 
 _TRY: Final = """
-# There: Kueue and its queues, nodes that run pods, nothing of this project. docs/install.md and docs/helm.md hold as
+# There: {there}, nodes that run pods, nothing of this project. docs/install.md and docs/helm.md hold as
 # they are written, but for building an image: none is pulled, and every image that is called kueue-dqo can be started.
 # A pod's port is another one of this machine, its log says which: curl localhost:PORT/metrics. kubectl port-forward and
-# exec do not work. With --road status no Kueue runs: the version that is here would remove the field.
+# exec do not work.
 kubectl get nodes
 kubectl get clusterqueues
 kubectl apply --server-side -k manifests/crds/kueue
+"""
+_LOSE: Final = """
+# All GPUs are healthy. Once the agents are installed and have reported, this takes one away for some minutes:
+kubectl apply --server-side --force-conflicts -f examples/{example}/reports.yaml
 """
 
 RuntimeClasses = Callable[[ControlPlane], dict[str, RuntimeClass]]
@@ -68,13 +72,22 @@ def run(
             with Kubelet(plane, nodes, runtime_classes=runtime_classes(plane)):
                 say(f"logs are in {plane.folder}")
                 say("ready; Ctrl-C ends everything. In another shell, in this folder:\n")
-                print("".join(_settings(plane)) + _TRY, flush=True)  # noqa: T201 - to be copied
+                print("".join(_settings(plane)) + what_to_try(example, effective_quotas=effective_quotas), flush=True)  # noqa: T201 - to be copied
                 ended = wait_for_an_end(plane.servers)
             say(f"{ended.name} has ended by itself, so everything else is ended\n{ended.tail()}")
             return 1
     except KeyboardInterrupt:
         say("everything has ended")
         return 0
+
+
+def what_to_try(example: str, *, effective_quotas: bool) -> str:
+    """What is there, and lines to type, as `run` prints them for the same arguments."""
+    there = "Kueue and its queues"
+    if effective_quotas:
+        there = "queues, and no Kueue (the version that is here would remove the field)"
+    has_reports = (kueue.ROOT / "examples" / example / "reports.yaml").is_file()
+    return _TRY.format(there=there) + (_LOSE.format(example=example) if has_reports else "")
 
 
 def apply_kueue(plane: ControlPlane, folder: Path) -> None:

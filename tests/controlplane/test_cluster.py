@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from kueue_dqo import __version__
 from kueue_dqo.api.quantity import NANOS
 from tests.controlplane.admin import Admin
+from tests.controlplane.bare import what_to_try
 from tests.controlplane.kueue import ROOT
 from tests.controlplane.processes import eventually
 from tests.integration.objects import nominal
@@ -51,6 +53,17 @@ def test_a_bare_cluster_has_kueue_and_runs_pods_and_has_nothing_of_ours(tmp_path
         typed("kubectl", "run", "once", "--image=REGISTRY/kueue-dqo:0", "--restart=Never", "--", "--version")
         typed("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
         assert __version__ in typed("kubectl", "logs", "once")
+
+
+def test_a_bare_cluster_says_whether_kueue_runs_and_how_a_gpu_is_lost() -> None:
+    """By its road, and by whether the example has reports."""
+    with_kueue = what_to_try("01-two-teams-one-pool", effective_quotas=False)
+    assert "# There: Kueue and its queues, nodes" in with_kueue
+    assert "reports.yaml" not in with_kueue
+    without = what_to_try("08-gpus-that-died", effective_quotas=True)
+    assert "# There: queues, and no Kueue" in without
+    (file,) = re.findall(r"^kubectl apply .* -f (\S+/reports\.yaml)$", without, re.MULTILINE)
+    assert (ROOT / file).is_file()
 
 
 @contextlib.contextmanager

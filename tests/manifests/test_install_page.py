@@ -222,7 +222,9 @@ def test_the_admins_own_kustomization_names_the_image_and_changes_a_setting(tmp_
     path = tmp_path / file[0]
     path.parent.mkdir()
     path.write_text(file[1] + yaml.safe_dump(SNIPPETS["patches"]))
-    (deployment,) = of_kind(build(path.parent), "Deployment")
+    deployments = {each["metadata"]["name"]: each for each in of_kind(build(path.parent), "Deployment")}
+    assert deployments.keys() == {ORCHESTRATOR, "kueue-dqo-node-inventory"}
+    deployment = deployments[ORCHESTRATOR]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == f"REGISTRY/kueue-dqo:{__version__}"
     assert f"-t {container['image']} ." in PAGE
