@@ -1,8 +1,10 @@
-"""A control plane, and a cluster on it, which all tests of this folder share, one after the other."""
+"""A cluster that tests of this folder share, one after the other, and a control plane where nothing is started."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -19,10 +21,17 @@ from tests.nvml.state import NvmlState
 _RUNTIME_CLASS: Final = "nvidia"
 
 
-@pytest.fixture(scope="package")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """With the definitions of Kueue and of Prometheus Operator, and none of ours. Controllers come with `cluster`."""
-    with ControlPlane(tmp_path_factory.mktemp("controlplane")) as plane:
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[ControlPlane]:
+    """One without controllers, so that what is applied there has no pods, whatever ran before."""
+    with _started(tmp_path / "controlplane") as plane:
+        yield plane
+
+
+@contextmanager
+def _started(folder: Path) -> Iterator[ControlPlane]:
+    """With the definitions of Kueue and of Prometheus Operator, and none of ours."""
+    with ControlPlane(folder) as plane:
         install_crds(plane, ours=False, effective_quotas=True)
         install_monitors(plane)
         plane.admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
@@ -30,20 +39,21 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="package")
-def _running(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two nodes without zones, and one with GPUs and NVIDIA's container toolkit. No Kueue: nothing here needs one."""
-    runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": _RUNTIME_CLASS}}
-    plane.admin.apply({**runtime, "handler": _RUNTIME_CLASS})
-    start_controllers(plane)
-    for name in SYSTEM:
-        add_node(plane, name, labels=POOL)
-    # Room for an agent, and for no replica of anything else.
-    add_node(plane, GPU_NODE, labels={"nvidia.com/gpu.present": "true"}, capacity={"cpu": "20m"})
-    driver = NvmlState(tmp_path_factory.mktemp("nvml"), gpus(GPUS)).environment
-    with Kubelet(plane, [*SYSTEM, GPU_NODE], runtime_classes={_RUNTIME_CLASS: lambda _: driver}) as kubelet:
-        cluster = Cluster(plane, kubelet)
-        cluster.clear()
-        yield cluster
+    with _started(tmp_path_factory.mktemp("controlplane")) as plane:
+        runtime = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": _RUNTIME_CLASS}}
+        plane.admin.apply({**runtime, "handler": _RUNTIME_CLASS})
+        start_controllers(plane)
+        for name in SYSTEM:
+            add_node(plane, name, labels=POOL)
+        # Room for an agent, and for no replica of anything else.
+        add_node(plane, GPU_NODE, labels={"nvidia.com/gpu.present": "true"}, capacity={"cpu": "20m"})
+        driver = NvmlState(tmp_path_factory.mktemp("nvml"), gpus(GPUS)).environment
+        with Kubelet(plane, [*SYSTEM, GPU_NODE], runtime_classes={_RUNTIME_CLASS: lambda _: driver}) as kubelet:
+            cluster = Cluster(plane, kubelet)
+            cluster.clear()
+            yield cluster
 
 
 @pytest.fixture
